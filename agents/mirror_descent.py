@@ -1,0 +1,290 @@
+"""Magnetic mirror descent by self-play, the default learner.
+
+At every position a policy pi moves to the solution of
+
+    max over pi'   <pi', Q> - alpha KL(pi', magnet) - KL(pi', pi) / eta,
+
+which is  log pi' = (log pi + eta Q + eta alpha log magnet) / (1 + eta alpha)  up to a constant (Sokota et al., "A
+unified approach to reinforcement learning, quantal response equilibria, and two-player zero-sum games",
+arXiv 2206.05825). The networks are fitted to that target by a few gradient steps on the cross entropy. The action
+values Q are exact given the after-state values (`agents.lookahead`), and are measured in units of what is at stake at
+the position, so that one step size serves every depth. The magnet is a slowly moving average of the policy, which takes
+away
+the bias of a fixed one. No part of this sees a sensitivity, a cover or a block.
+"""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from agents.learner_config import LearnerConfig
+from agents.lookahead import (
+    AfterStateValues,
+    Claims,
+    Menus,
+    Outlook,
+    answer_log_chances,
+    draw_answers,
+    legal_lies,
+    look_ahead,
+    menus_met,
+)
+from agents.networks import NetworkInput
+from agents.policy import AlicePolicy, BobPolicy, LearnedPlayer, masked
+from envs.config import ConfigError
+from envs.engine import debate
+from envs.game import Game
+from envs.rules import ASSIGN
+
+MOST_DRAWN = 256  # assignments of a claim, where they are drawn
+CLAMP = 4.0  # advantages beyond so many stakes are cut: they are decided, and would only blow up the scores
+
+
+class MirrorDescent:
+    """Self-play of two networks by magnetic mirror descent.
+
+    Args:
+        game: The game on torch, its trembles included.
+        config: The learner's configuration.
+        seed: Of the networks' start and of every draw.
+
+    Attributes:
+        iteration: Rounds done.
+    """
+
+    def __init__(self, game: Game, config: LearnerConfig, seed: int) -> None:
+        if game.adversarial and not game.library.tabulated:
+            raise ConfigError("problem.aggregators: with env.oracle adversarial the learners take widths up to 10")
+        if game.sees_truth and game.adversarial:
+            raise ConfigError("learner.name: 'mmd' with env.bob_sees truth needs env.oracle random; or use 'ppo'")
+        self.game, self.config = game, config
+        self.generator = torch.Generator().manual_seed(seed)
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            self.alice, self.bob = AlicePolicy(game, config.hidden), BobPolicy(game, config.hidden)
+        self.magnets = copy.deepcopy((self.alice, self.bob))
+        self.averages = copy.deepcopy((self.alice, self.bob))
+        self.values = AfterStateValues(game)
+        self.optimizer = torch.optim.Adam([*self.alice.parameters(), *self.bob.parameters()], lr=config.learning_rate)
+        self.iteration = 0
+
+    def players(self) -> dict[str, LearnedPlayer]:
+        """The averaged pair (`alice`, `bob`), which is reported, and the last iterate (`alice_last`, `bob_last`)."""
+        alice, bob = self.averages
+        pairs = {"alice": alice, "bob": bob, "alice_last": self.alice, "bob_last": self.bob}
+        return {name: LearnedPlayer(policy) for name, policy in pairs.items()}
+
+    def state_dict(self) -> dict[str, Any]:
+        """Everything that the next step depends on."""
+        modules = {"alice": self.alice, "bob": self.bob}
+        modules |= {"alice_magnet": self.magnets[0], "bob_magnet": self.magnets[1]}
+        modules |= {"alice_average": self.averages[0], "bob_average": self.averages[1]}
+        return {name: module.state_dict() for name, module in modules.items()} | {
+            "values": self.values.table, "optimizer": self.optimizer.state_dict(),
+            "generator": self.generator.get_state(), "iteration": self.iteration,
+        }  # fmt: skip
+
+    def load_state_dict(self, saved: dict[str, Any]) -> None:
+        """Continue from `state_dict()`."""
+        for name, module in (("alice", self.alice), ("bob", self.bob)):
+            module.load_state_dict(saved[name])
+        for kind, pair in (("magnet", self.magnets), ("average", self.averages)):
+            for name, module in zip(("alice", "bob"), pair, strict=True):
+                module.load_state_dict(saved[f"{name}_{kind}"])
+        self.values.table = saved["values"].clone()
+        self.optimizer.load_state_dict(saved["optimizer"])
+        self.generator.set_state(saved["generator"])
+        self.iteration = int(saved["iteration"])
+
+    def step(self) -> dict[str, float]:
+        """One round: self-play, look ahead, one mirror descent step at every position met."""
+        menus = self._self_play()
+        drawn = None
+        if not self.game.library.tabulated:
+            each = max(2, self.config.positions // len(menus.candidates.level))
+            drawn = draw_answers(self.game, self.alice, menus.candidates, min(each, MOST_DRAWN), self.generator)
+        outlook = look_ahead(self.game, self.values, self.alice, self.bob, menus.candidates, drawn)
+        targets = Targets(self, menus, outlook)
+        for group in self.optimizer.param_groups:
+            group["lr"] = self.config.learning_rate * (1 - self.iteration / self.config.iterations)
+        for _ in range(self.config.epochs):
+            losses = targets.losses(self.alice, self.bob)
+            self.optimizer.zero_grad()
+            sum(losses.values()).backward()
+            nn.utils.clip_grad_norm_([p for g in self.optimizer.param_groups for p in g["params"]], 1.0)
+            self.optimizer.step()
+        self._learn_values(menus, targets)
+        self._follow()
+        self.iteration += 1
+        metrics = {f"losses/{name}": float(loss.detach()) for name, loss in losses.items()}
+        return metrics | {
+            "debug/learning_rate": self.optimizer.param_groups[0]["lr"],
+            "debug/positions": float(len(outlook.claim)),
+            "debug/bob_step": targets.bob_step,
+        }
+
+    def _self_play(self) -> Menus:
+        record: list = []
+        uniform = lambda n, k: torch.rand((n, k), dtype=torch.float64, generator=self.generator)  # noqa: E731
+        debate(self.game, LearnedPlayer(self.alice), LearnedPlayer(self.bob), self.config.batch, uniform, record)
+        states = [decision.state for decision in record if decision.state.phase == ASSIGN]
+        each = 1 << (self.game.width - 1) if self.game.library.tabulated else 8
+        limit = max(1, self.config.positions // (self.game.menu * each))
+        return menus_met(self.game, states, limit, self.generator)
+
+    def _learn_values(self, menus: Menus, targets: Targets) -> None:
+        first = menus.candidates.take(torch.arange(0, len(menus.candidates.level), self.game.menu))
+        place = self.values.place(first.node, first.level)
+        self.values.learn(
+            place, first.claimed, first.truth, targets.menu_value, menus.count, self.config.value_rate
+        )
+
+    @torch.no_grad()
+    def _follow(self) -> None:
+        """Move the magnets and the averaged copies towards the policies."""
+        for copies, rate in ((self.magnets, self.config.magnet_rate), (self.averages, self.config.average_rate)):
+            for slow, fast in zip(copies, (self.alice, self.bob), strict=True):
+                for ours, theirs in zip(slow.parameters(), fast.parameters(), strict=True):
+                    ours.lerp_(theirs, rate)
+
+
+class Targets:
+    """The distributions that one mirror descent step moves to, at every position of an outlook."""
+
+    @torch.no_grad()
+    def __init__(self, learner: MirrorDescent, menus: Menus, outlook: Outlook) -> None:
+        self.game, self.menus, self.outlook = learner.game, menus, outlook
+        self.step_size, self.magnet = learner.config.step_size, learner.config.magnet
+        self.bits = self.game.library.bits.float() if self.game.library.tabulated else None
+        self.claims: Claims = menus.candidates
+        self.pairs = self.claims.take(outlook.claim)
+        self.alices, self.bobs = (learner.alice, learner.magnets[0]), (learner.bob, learner.magnets[1])
+        self._answers()
+        if self.game.menu > 1:
+            self._candidates()
+        if self.game.adversarial:
+            self._lies()
+        self._responses()
+        if self.game.free_root:
+            self._root_claims(learner)
+
+    def _moved(self, old: Tensor, magnet: Tensor, advantage: Tensor) -> Tensor:
+        """The target distribution, from log-probabilities and advantages in stakes (N, M)."""
+        pull = self.step_size * self.magnet
+        advantage = advantage.clamp(-CLAMP, CLAMP).float()
+        return torch.softmax((old + self.step_size * advantage + pull * magnet) / (1 + pull), -1)
+
+    def _answers(self) -> None:
+        out, claims = self.outlook, len(self.claims.level)
+        share = out.log_share.exp()
+        self.claim_value = _sums(out.claim, share * out.value, claims)
+        self.claim_stake = torch.zeros(claims, dtype=torch.float64).index_put_((out.claim,), out.stake)
+        advantage = (out.value - self.claim_value[out.claim]) / out.stake
+        pull = self.step_size * self.magnet
+        moved = out.log_chance + self.step_size * advantage.clamp(-CLAMP, CLAMP)
+        moved = (moved + pull * self._log_answers(self.alices[1])) / (1 + pull)
+        target = (moved + out.log_share - out.log_chance).exp()
+        self.answers = target / _sums(out.claim, target, claims)[out.claim]
+        size = torch.bincount(out.claim, minlength=claims)[out.claim]
+        self.reached = (1 - self.game.tremble) * share + self.game.tremble / size
+        self.menu_value = self.claim_value.view(-1, self.game.menu)[:, 0]
+        self.picked = torch.ones_like(self.claim_value)
+
+    def _log_answers(self, policy: AlicePolicy) -> Tensor:
+        return answer_log_chances(self.game, policy, self.claims, self.outlook.claim, self.outlook.assignment)
+
+    def _candidates(self) -> None:
+        values = self.claim_value.view(-1, self.game.menu)
+        old, magnet = (self._score_candidates(policy) for policy in self.alices)
+        chances = old.double().exp() * self.menus.offered
+        self.menu_value = (chances * values).sum(-1)
+        stake = self.claim_stake.view(-1, self.game.menu).amax(-1, keepdim=True).clamp(min=1e-9)
+        advantage = (values - self.menu_value[:, None]) / stake
+        self.candidates = self._moved(old, magnet, advantage * self.menus.offered)
+        self.picked = chances.view(-1)
+
+    def _score_candidates(self, policy: AlicePolicy) -> Tensor:
+        scores = policy.candidates(self.claims.inputs(None, informed=True))
+        return masked(scores.view(-1, self.game.menu), self.menus.offered)
+
+    def _lies(self) -> None:
+        out = self.outlook
+        self.lies_legal = legal_lies(self.game, self.pairs, out.assignment)
+        per_lie = out.bob[:, 2:] * out.gain / out.stake[:, None]
+        q = (per_lie.float() @ self.bits.T).double()
+        old, magnet = (self._score_lies(policy) for policy in self.alices)
+        mean = (old.double().exp() * q).sum(-1, keepdim=True)
+        self.lies = self._moved(old, magnet, (q - mean) * self.lies_legal)
+
+    def _score_lies(self, policy: AlicePolicy) -> Tensor:
+        seen = self.pairs.inputs(self.outlook.assignment, informed=True)
+        return masked(policy.lies(seen) @ self.bits.T, self.lies_legal)
+
+    def _responses(self) -> None:
+        out = self.outlook
+        rows = len(out.bob_inputs.level)
+        weight = self.menus.count.repeat_interleave(self.game.menu)[out.claim] * self.picked[out.claim] * self.reached
+        weight = weight + 1e-12
+        false = (self.pairs.claimed != self.pairs.truth).double()
+        total = _sums(out.bob_row, weight, rows)
+        stake = _sums(out.bob_row, weight * out.stake * false, rows)
+        q = torch.zeros((rows, out.response.shape[1]), dtype=torch.float64)
+        q = q.index_add_(0, out.bob_row, -weight[:, None] * out.response) / total[:, None]
+        beyond = self.game.beyond[out.bob_inputs.aggregator]
+        self.responses_legal = torch.cat([torch.ones((rows, 2)) > 0, ~beyond], -1)
+        old, magnet = (self._score_responses(policy) for policy in self.bobs)
+        chances = old.double().exp() * self.responses_legal
+        mean = (chances * q).sum(-1, keepdim=True)
+        advantage = (q - mean) / (stake / total).clamp(min=1e-6)[:, None]
+        self.responses = self._moved(old, magnet, advantage * self.responses_legal)
+        self.bob_step = float((self.responses - old.exp()).abs().sum(-1).mean() / 2)
+
+    def _root_claims(self, learner: MirrorDescent) -> None:
+        """Alice's claim at the root, for both truths: worth what the claim is worth."""
+        self.roots = root_inputs(self.game)
+        truth = self.roots.truth
+        place = learner.values.place(torch.zeros_like(truth), self.roots.level)
+        q = learner.values.table[place[:, None], torch.tensor([[0, 1]]), truth[:, None]]
+        old, magnet = (masked(policy.claims(self.roots), torch.ones((len(truth), 2)) > 0) for policy in self.alices)
+        stake = (q.amax(-1) - q.amin(-1)).clamp(min=1e-9)
+        mean = (old.double().exp() * q).sum(-1)
+        self.root_claims = self._moved(old, magnet, (q - mean[:, None]) / stake[:, None])
+
+    def _score_responses(self, policy: BobPolicy) -> Tensor:
+        return masked(policy.responses(self.outlook.bob_inputs), self.responses_legal)
+
+    def losses(self, alice: AlicePolicy, bob: BobPolicy) -> dict[str, Tensor]:
+        """Cross entropies between the targets and the policies."""
+        losses = {
+            "assign": -(self.answers * self._log_answers(alice).clamp(min=-60)).sum() / len(self.claims.level),
+            "respond": _cross_entropy(self.responses, self._score_responses(bob)),
+        }
+        if self.game.adversarial:
+            losses["lie"] = _cross_entropy(self.lies, self._score_lies(alice))
+        if self.game.free_root:
+            log_probabilities = masked(alice.claims(self.roots), self.root_claims >= 0)
+            losses["claim"] = _cross_entropy(self.root_claims, log_probabilities)
+        if self.game.menu > 1:
+            losses["decompose"] = _cross_entropy(self.candidates, self._score_candidates(alice))
+        return losses
+
+
+def root_inputs(game: Game) -> NetworkInput:
+    """The root claim before Alice claims a bit, for each truth it can have."""
+    truth = torch.arange(2) if game.tree is None else game.tree.answer[:1].long()
+    hidden = torch.full((len(truth), game.width), -1)
+    return NetworkInput(
+        torch.full_like(truth, game.depth), torch.zeros_like(truth), truth, torch.full_like(truth, -1), hidden, hidden
+    )
+
+
+def _sums(group: Tensor, values: Tensor, groups: int) -> Tensor:
+    return torch.zeros(groups, dtype=torch.float64).index_add_(0, group, values)
+
+
+def _cross_entropy(target: Tensor, log_probabilities: Tensor) -> Tensor:
+    return -(target * log_probabilities.clamp(min=-60)).sum(-1).mean()

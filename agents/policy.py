@@ -1,0 +1,150 @@
+"""The learned policies: networks turned into distributions over whole moves.
+
+Alice's answers, and her lies, are independent coin flips for each sub-claim, conditioned on being legal: one score a
+sub-claim, and P(move) in proportion to exp(sum of the scores of its ones) over the legal moves. Such a family
+reaches, as closely as one likes, every profile of how often each sub-claim is a lie, and that profile is all that
+decides Bob's payoff. Bob's responses are a softmax of one score each.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from agents.conditional_flips import AnswerFlips
+from agents.networks import DebaterNetwork, Facts, NetworkInput
+from envs.game import Game
+from envs.rules import ASSIGN, CLAIM, DECOMPOSE, LIE, RESPOND
+from envs.view import View, legal_moves
+
+CLAIM_SCORE, CANDIDATE_SCORE = 0, 1  # Alice's outputs for a claim
+ANSWER_SCORE, LIE_SCORE = 0, 1  # Alice's outputs for each sub-claim
+
+
+class AlicePolicy(nn.Module):
+    """Alice: claim, decompose, assign and lie heads on one network."""
+
+    def __init__(self, game: Game, hidden: int) -> None:
+        super().__init__()
+        self.network = DebaterNetwork(Facts(game.library, game.depth, game.env.rho), hidden, whole=2, each=2)
+
+    def candidates(self, seen: NetworkInput) -> Tensor:
+        """A score for each candidate decomposition (N,)."""
+        return self.network(seen)[0][:, CANDIDATE_SCORE]
+
+    def claims(self, seen: NetworkInput) -> Tensor:
+        """Scores (N, 2) of claiming 0 and 1."""
+        score = self.network(seen)[0][:, CLAIM_SCORE]
+        return torch.stack([-score, score], -1)
+
+    def answers(self, seen: NetworkInput) -> Tensor:
+        """The log-odds (N, Q) that each answer is 1, before the condition."""
+        return self.network(seen)[1][:, :, ANSWER_SCORE]
+
+    def lies(self, seen: NetworkInput) -> Tensor:
+        """The log-odds (N, Q) that each answer is a lie, before the condition."""
+        return self.network(seen)[1][:, :, LIE_SCORE]
+
+
+class BobPolicy(nn.Module):
+    """Bob: one head over accept, challenge and the sub-claims."""
+
+    def __init__(self, game: Game, hidden: int) -> None:
+        super().__init__()
+        self.network = DebaterNetwork(Facts(game.library, game.depth, game.env.rho), hidden, whole=2, each=1)
+
+    def responses(self, seen: NetworkInput) -> Tensor:
+        """Scores (N, 2 + Q); unmasked."""
+        whole, each = self.network(seen)
+        return torch.cat([whole, each[:, :, 0]], -1)
+
+
+def masked(scores: Tensor, legal: Tensor) -> Tensor:
+    """Log-probabilities (N, M) of a softmax over the legal moves; a row without one is uniform over all."""
+    legal = legal | ~legal.any(-1, keepdim=True)
+    return torch.log_softmax(scores.masked_fill(~legal, -1e9), -1)
+
+
+def network_input(seen: View) -> NetworkInput:
+    """The view's content as a network reads it (a menu is read candidate by candidate: `candidate_input`)."""
+    return _input(seen, seen.aggregator, seen.truths)
+
+
+def candidate_input(seen: View, k: int) -> NetworkInput:
+    """The positions where candidate k of the menu is the one chosen."""
+    return _input(seen, seen.menu[:, k], None if seen.answers is None else seen.answers[:, k])
+
+
+def _input(seen: View, aggregator: Any, truths: Any) -> NetworkInput:
+    n, width = len(seen.level), seen.game.width
+
+    def column(values: Any, shape: tuple[int, ...]) -> Tensor:
+        return torch.full(shape, -1) if values is None else torch.as_tensor(values).long()
+
+    return NetworkInput(
+        column(seen.level, (n,)), column(seen.claimed, (n,)), column(seen.truth, (n,)), column(aggregator, (n,)),
+        column(seen.assignment, (n, width)), column(truths, (n, width)),
+    )  # fmt: skip
+
+
+class LearnedPlayer:
+    """A policy as a player, on NumPy or torch views.
+
+    Args:
+        policy: An `AlicePolicy` or a `BobPolicy`.
+    """
+
+    needs_state = False
+
+    def __init__(self, policy: AlicePolicy | BobPolicy) -> None:
+        self.policy = policy
+
+    @torch.no_grad()
+    def probabilities(self, seen: View) -> Any:
+        """float64 (N, M), of the view's array library; assignments and lies need a tabulated library."""
+        result = move_log_probabilities(self.policy, seen).double().exp()
+        result = result / result.sum(-1, keepdim=True)
+        return result.numpy() if seen.game.xp is np else result
+
+    @torch.no_grad()
+    def act(self, seen: View, u: Any) -> Any:
+        """A move for each debate: drawn by u[:, 0], or by one column a sub-claim where the library is not tabulated."""
+        library, xp = seen.game.library, seen.game.xp
+        if seen.phase == ASSIGN and not library.tabulated:
+            rows = network_input(seen)
+            flips = AnswerFlips(library.aggregators)
+            scores = self.policy.answers(rows)
+            z = flips.draw(rows.aggregator.clamp(min=0), scores, rows.claimed, torch.as_tensor(u[:, 1:]))
+            return library.array(z, "int8")
+        cumulative = self.probabilities(seen).cumsum(-1)
+        drawn = xp.minimum((u[:, :1] >= cumulative).sum(-1), xp.asarray(cumulative.shape[-1] - 1))
+        return library.bits[drawn] if seen.phase in (ASSIGN, LIE) else drawn
+
+
+def move_log_probabilities(policy: AlicePolicy | BobPolicy, seen: View) -> Tensor:
+    """log-probabilities (N, M) in the order of `envs.view.legal_moves`, differentiable in the policy."""
+    legal = torch.as_tensor(legal_moves(seen))
+    if seen.phase == DECOMPOSE:
+        scores = [policy.candidates(candidate_input(seen, k)) for k in range(seen.menu.shape[1])]
+        return masked(torch.stack(scores, -1), legal)
+    rows, inverse = _distinct(network_input(seen))
+    if seen.phase == CLAIM:
+        scores = policy.claims(rows)
+    elif seen.phase == RESPOND:
+        scores = policy.responses(rows)
+    else:
+        flips = policy.answers(rows) if seen.phase == ASSIGN else policy.lies(rows)
+        scores = flips @ torch.as_tensor(seen.game.library.bits).float().T
+    return masked(scores[inverse], legal)
+
+
+def _distinct(seen: NetworkInput) -> tuple[NetworkInput, Tensor]:
+    """The distinct positions, and for each position the number of its own."""
+    packed = torch.cat([column.reshape(len(column), -1) for column in seen], -1)
+    rows, inverse = torch.unique(packed, dim=0, return_inverse=True)
+    width = seen.assignment.shape[1]
+    parts = rows.split([1, 1, 1, 1, width, width], -1)
+    return NetworkInput(*(part[:, 0] for part in parts[:4]), *parts[4:]), inverse

@@ -1,0 +1,201 @@
+"""What a run shows: the progress line, the curves and pictures for TensorBoard, the table at the end."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from agents.positions import responses
+from envs.engine import Player
+from envs.game import Game
+from envs.rules import SAMPLE
+
+PANELS = 16  # assignments in one picture
+
+LAYOUT = {
+    "Bob beside the linear program": {
+        "worst-case catch": [
+            "Multiline",
+            ["eval/bob/worst_case_catch", "eval/bob/worst_case_catch_last", "eval/bob/game_value", "eval/bob/bound"],
+        ],
+        "catch ratio": ["Multiline", ["eval/bob/catch_ratio_mean", "eval/bob/catch_ratio_min"]],
+    },
+    "Both": {"exploitability": ["Multiline", [f"eval/exploitability/{side}" for side in ("alice", "bob", "nash_conv")]]},
+}
+
+# key in the measures, name, what it is at best, what it says
+ROWS = (
+    ("worst_case_catch", "worst-case catch", "game_value", "a false root claim is caught, Alice at her worst for Bob"),
+    ("catch_ratio.mean", "catch ratio, mean", 1.0, "Bob's sampling beside the LP's, over the assignments"),
+    ("catch_ratio.min", "catch ratio, lowest", 1.0, "the same at the assignment he handles worst"),
+    ("optimal_face_tv", "distance to optimum", 0.0, "sampling probability to move to reach an LP optimum"),
+    ("challenge_errors.stable", "wrong challenges", 0.0, "Bob challenges an assignment that is stable"),
+    ("challenge_errors.unstable", "missed challenges", 0.0, "Bob does not challenge one that is not stable"),
+    ("exploitability.bob", "Bob's exploitability", 0.0, "reward Alice's best response gains over the game value"),
+    ("exploitability.alice", "Alice's exploitability", 0.0, "reward Bob's best response gains over the game value"),
+    ("honesty_rate", "honesty rate", 1.0, "Alice claims the truth where she may choose"),
+)
+
+
+def pick(measured: dict[str, Any], key: str) -> float | None:
+    """The number at a dotted key, or None if it is absent or null."""
+    value: Any = measured
+    for part in key.split("."):
+        value = value.get(part) if isinstance(value, dict) else None
+    return value
+
+
+def nash_conv(measured: dict[str, Any]) -> float | None:
+    """The sum of both exploitabilities, or None if one is not known."""
+    sides = [pick(measured, f"exploitability.{side}") for side in ("alice", "bob")]
+    return None if None in sides else float(sum(sides))
+
+
+def score(measured: dict[str, Any]) -> float:
+    """What `best.pt` is chosen by, lower is better: NashConv; where that is not known, worst-case catch, else the mean
+    catch ratio, both negated; 0 where nothing is known, which keeps the first."""
+    for value, sign in (
+        (nash_conv(measured), 1), (pick(measured, "worst_case_catch"), -1), (pick(measured, "catch_ratio.mean"), -1),
+    ):  # fmt: skip
+        if value is not None:
+            return sign * value
+    return 0.0
+
+
+def progress_line(measured: dict[str, Any]) -> str:
+    """`worst-case catch 0.101 of 0.111 | ratio 0.93`."""
+    catch, value = pick(measured, "worst_case_catch"), pick(measured, "game_value")
+    ratio = pick(measured, "catch_ratio.mean")
+    parts = []
+    if catch is not None:
+        parts.append(f"worst-case catch {catch:.3f}" + (f" of {value:.3f}" if value is not None else ""))
+    if ratio is not None:
+        parts.append(f"ratio {ratio:.2f}")
+    return " | ".join(parts) or "evaluated"
+
+
+class Curves:
+    """The run's TensorBoard events. Events past `iteration`, of a session that was killed, are purged.
+
+    Args:
+        folder: Where `events.*` go.
+        iteration: The iteration that the run continues from.
+    """
+
+    def __init__(self, folder: Path, iteration: int) -> None:
+        from torch.utils.tensorboard import SummaryWriter
+
+        # The evaluation before the first iteration is at step 0, and is made again when a run begins again.
+        self._writer = SummaryWriter(str(folder), purge_step=iteration + 1 if iteration else 0)
+        self._writer.add_custom_scalars(LAYOUT)
+
+    def __enter__(self) -> Curves:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._writer.close()
+
+    def scalars(self, iteration: int, values: dict[str, float | None]) -> None:
+        """One point of each curve; None is left out."""
+        for tag, value in values.items():
+            if value is not None:
+                self._writer.add_scalar(tag, value, iteration)
+
+    def picture(self, iteration: int, tag: str, figure: Any) -> None:
+        """A matplotlib figure as an image."""
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+        canvas = FigureCanvasAgg(figure)
+        canvas.draw()
+        self._writer.add_image(tag, np.asarray(canvas.buffer_rgba())[..., :3], iteration, dataformats="HWC")
+
+    def flush(self) -> None:
+        """Make what was written so far visible to a TensorBoard that is watching."""
+        self._writer.flush()
+
+
+def evaluation_scalars(measured: dict[str, Any], suffix: str = "") -> dict[str, float | None]:
+    """The curves of one evaluation."""
+    tags = {
+        "eval/bob/worst_case_catch": "worst_case_catch",
+        "eval/bob/catch_ratio_mean": "catch_ratio.mean",
+        "eval/bob/catch_ratio_min": "catch_ratio.min",
+        "eval/bob/optimal_face_tv": "optimal_face_tv",
+        "eval/bob/challenges_of_stable": "challenge_errors.stable",
+        "eval/bob/misses_of_unstable": "challenge_errors.unstable",
+        "eval/exploitability/alice": "exploitability.alice",
+        "eval/exploitability/bob": "exploitability.bob",
+        "eval/alice/honesty_rate": "honesty_rate",
+    }
+    values = {tag + suffix: pick(measured, key) for tag, key in tags.items()}
+    values["eval/exploitability/nash_conv" + suffix] = nash_conv(measured)
+    if not suffix:
+        values |= {f"eval/bob/{key}": pick(measured, key) for key in ("game_value", "bound")}
+    return values
+
+
+def can_picture(game: Game) -> bool:
+    """Whether `sampling_figure` has something to show: narrow aggregators, and a Bob who sees no truths."""
+    return game.library.tabulated and not game.sees_truth and bool(_assignments(game))
+
+
+def sampling_figure(game: Game, bob: Player, level: int) -> Any:
+    """Bob's sampling beside the LP's, a panel an assignment, at one level; a matplotlib figure.
+
+    The LP's bars are the maximum-entropy optimum of the cover program. Bob's need not sum to 1: accepting and
+    challenging take the rest. At most `PANELS` stable assignments are shown, evenly spaced over all.
+
+    Args:
+        game: The game, on NumPy, of a tabulated library.
+        bob: Whose sampling.
+        level: The claims' level.
+    """
+    from matplotlib.figure import Figure
+
+    shown = _assignments(game)
+    lp = [game.library.sensitivity_tables[a].max_entropy(codes=[code])[0] for a, code in shown]
+    learned = _sampling(game, bob, level, shown)
+    columns = min(4, len(shown))
+    rows = math.ceil(len(shown) / columns)
+    figure = Figure(figsize=(3.4 * columns, 2.2 * rows + 0.8), dpi=90, layout="constrained")
+    top = 1.05 * max(float(np.max(learned)), *(float(np.max(p)) for p in lp))
+    panels = figure.subplots(rows, columns, squeeze=False, sharey=True).ravel()
+    for panel, (a, code), p, q in zip(panels, shown, learned, lp, strict=False):
+        f = game.library.aggregators[a]
+        z = [code >> (f.width - 1 - i) & 1 for i in range(f.width)]
+        places = np.arange(f.width)
+        panel.bar(places - 0.2, p[: f.width], 0.4, label="learned Bob", color="#d95f02")
+        panel.bar(places + 0.2, q, 0.4, label="linear program (maximum entropy)", color="#1b7a9c")
+        panel.set_xticks(places, [f"{bit}\nw {weight}" for bit, weight in zip(z, f.weights, strict=False)] or None)
+        panel.set_title(f"{f} at {''.join(map(str, z))}", fontsize=8)
+        panel.tick_params(labelsize=8)
+        panel.set_ylim(0, top)
+    for panel in panels[len(shown) :]:
+        panel.set_visible(False)
+    figure.supylabel("probability of sampling the sub-claim", fontsize=9)
+    figure.supxlabel("sub-claims: claimed answer, and w its weight", fontsize=9)
+    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside upper center", ncols=2, fontsize=9)
+    return figure
+
+
+def _assignments(game: Game) -> list[tuple[int, int]]:
+    """Up to `PANELS` pairs (aggregator, code within its width), stable, evenly spaced over all of those."""
+    library, found = game.library, []
+    for a, f in enumerate(library.aggregators):
+        stable = np.asarray(library.stabilities[a])[:: 1 << (library.width - f.width)]
+        found += [(a, int(code)) for code in np.flatnonzero(stable & (library.sensitivity_tables[a].value > 0))]
+    chosen = np.unique(np.linspace(0, len(found) - 1, min(PANELS, len(found))).round().astype(int))
+    return [found[i] for i in chosen]
+
+
+def _sampling(game: Game, bob: Player, level: int, shown: list[tuple[int, int]]) -> np.ndarray:
+    """float64 (n, Q): Bob's probability of sampling each sub-claim at these assignments."""
+    library = game.library
+    aggregator = np.array([a for a, _ in shown])
+    widths = np.asarray(library.widths)[aggregator]
+    assignment = np.asarray(library.bits)[np.array([code for _, code in shown]) << (library.width - widths)]
+    claimed = library.output(aggregator, assignment)
+    return responses(game, bob, aggregator, assignment, np.full(len(shown), level), claimed)[:, SAMPLE:]

@@ -1,0 +1,246 @@
+"""The folder of one training run: its configuration, checkpoints and summary.
+
+    config.yaml             what was trained; `--config` reads it
+    events.*                curves for TensorBoard
+    checkpoints/last.pt     the newest state, complete: training goes on from it as if it had never stopped
+    checkpoints/best.pt     the same at the evaluation with the best score so far
+    summary.json            the final measures; the run is finished once it exists
+
+Every file is written under a temporary name beside its place, flushed to disk and renamed, so a kill leaves the old
+file or the new one, never a part.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import yaml
+
+from agents.configuration import RUN_CONFIG, TrainConfig, differing, from_dict
+
+FORMAT = 1
+TEMPORARY = ".tmp"
+
+
+class RunError(ValueError):
+    """A run folder or checkpoint that cannot be used; the message says what to type instead."""
+
+
+class RunFolder:
+    """One run's files.
+
+    Args:
+        path: The folder; it need not exist yet.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        self.config = self.path / RUN_CONFIG
+        self.last = self.path / "checkpoints" / "last.pt"
+        self.best = self.path / "checkpoints" / "best.pt"
+        self.summary = self.path / "summary.json"
+
+    def __str__(self) -> str:
+        return str(self.path)
+
+    @property
+    def occupied(self) -> bool:
+        """Whether anything but remains of an interrupted write is in the folder."""
+        return self.path.is_dir() and any(entry.suffix != TEMPORARY for entry in self.path.iterdir())
+
+    @property
+    def begun(self) -> bool:
+        """Whether a run was begun here."""
+        return self.config.is_file()
+
+    @property
+    def finished(self) -> bool:
+        """Whether the run here went to its end."""
+        return self.begun and self.summary.is_file()
+
+    def open(self, config: TrainConfig) -> dict[str, Any] | None:
+        """The checkpoint that `config` is to continue from here, or None to begin. Writes nothing.
+
+        Raises:
+            RunError: the folder is taken, or missing when it is to be continued, or holds another configuration.
+        """
+        if self.path.exists() and not self.path.is_dir():
+            raise RunError(f"{self} is a file; give another folder with --run_dir")
+        if self.occupied and not self.begun:
+            raise RunError(f"{self} exists and is not a run folder (it has no {RUN_CONFIG}); give another --run_dir")
+        if config.resume == "never" and self.occupied:
+            raise RunError(
+                f"the run folder {self} already exists. To continue that run type: {self.resume_command}. "
+                f"To begin another one add a folder that does not exist, such as: --run_dir {self._free_name()}"
+            )
+        if config.resume == "always" and not self.begun:
+            raise RunError(f"there is no run to resume in {self}; leave out --resume to begin one")
+        checkpoint = load_checkpoint(self.last) if self.last.exists() else None
+        if checkpoint is None and config.resume == "always" and not self.finished:
+            raise RunError(
+                f"{self} has no checkpoint yet, so there is nothing to resume; begin it again with --resume auto"
+            )
+        if checkpoint is not None:
+            self._check_same(checkpoint, config)
+        return checkpoint
+
+    def begin(self, config: TrainConfig) -> None:
+        """Make the folder and write its configuration.
+
+        Raises:
+            RunError: the folder cannot be written to.
+        """
+        try:
+            self.last.parent.mkdir(parents=True, exist_ok=True)
+            written = yaml.safe_dump(config.recorded, sort_keys=False).encode()
+            write(self.config, lambda file: file.write(written))
+        except OSError as error:
+            raise RunError(f"cannot write to the run folder {self}: {error.strerror}; give another --run_dir") from None
+
+    @property
+    def resume_command(self) -> str:
+        """What to type to continue this run."""
+        return f"python train.py --run_dir {_quoted(self.path)} --resume auto"
+
+    def _free_name(self) -> str:
+        number = 2
+        while (free := self.path.with_name(f"{self.path.name}-{number}")).exists():
+            number += 1
+        return _quoted(free)
+
+    def _check_same(self, checkpoint: dict[str, Any], config: TrainConfig) -> None:
+        lines = differing(checkpoint["config"], config.recorded)
+        if not lines and checkpoint["problem_digest"] != problem_digest(config):
+            lines = [f"problem.path: the contents of {config.problem.path} have changed"]
+        if lines:
+            raise RunError(
+                f"{self.last} was trained under another configuration ({'; '.join(lines)}); "
+                "resume it under its own, or begin another run with --run_dir"
+            )
+
+    def save(self, checkpoint: dict[str, Any], best: bool = False) -> None:
+        """Write `checkpoint` as last.pt, and before that as best.pt if it is the best one."""
+        import torch
+
+        for path in (self.best, self.last) if best else (self.last,):
+            write(path, lambda file: torch.save(checkpoint, file))
+
+    def load_summary(self) -> dict[str, Any]:
+        """The summary of a finished run.
+
+        Raises:
+            RunError: it cannot be read.
+        """
+        try:
+            return json.loads(self.summary.read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise RunError(f"{self.summary} cannot be read: {' '.join(str(error).split())}") from None
+
+    def load_config(self) -> TrainConfig:
+        """The run's configuration.
+
+        Raises:
+            RunError: this is no run folder, or its configuration cannot be read.
+        """
+        if not self.begun:
+            what = f"it has no {RUN_CONFIG}" if self.path.is_dir() else "there is no such folder"
+            raise RunError(f"{self} is not a run folder: {what}; train.py makes them, by default under runs/")
+        try:
+            recorded = yaml.safe_load(self.config.read_text(encoding="utf-8"))
+            return from_dict(TrainConfig, recorded)
+        except (yaml.YAMLError, UnicodeDecodeError, TypeError, AttributeError) as error:
+            raise RunError(f"{self.config} cannot be read: {' '.join(str(error).split())}") from None
+
+    def load(self, which: str = "last") -> dict[str, Any]:
+        """The checkpoint `last` or `best`.
+
+        Raises:
+            RunError: there is none, or it is damaged.
+        """
+        path = self.last if which == "last" else self.best
+        if not path.is_file():
+            raise RunError(f"{self} has no checkpoint {path.name}; the run may have ended before its first one")
+        return load_checkpoint(path)
+
+
+def load_checkpoint(path: Path) -> dict[str, Any]:
+    """A checkpoint's contents, read as plain data and tensors only.
+
+    Raises:
+        RunError: the file is torn or is no checkpoint of this program.
+    """
+    import torch
+
+    try:
+        checkpoint = torch.load(path, map_location="cpu", weights_only=True)
+        if checkpoint["format"] != FORMAT:
+            raise RunError(f"{path} has checkpoint format {checkpoint['format']!r}; this version reads {FORMAT}")
+        if missing := {"config", "problem_digest", "learner", "iteration", "seconds", "best"} - checkpoint.keys():
+            raise KeyError(*sorted(missing))
+    except RunError:
+        raise
+    except Exception as error:  # torch raises whatever the damaged bytes lead to
+        reason = " ".join(str(error).split())[:120] or type(error).__name__
+        best = path.with_name("best.pt")
+        remains = f"{best} remains: to go on from there type: cp {_quoted(best)} {_quoted(path)}"
+        remedy = remains if path.name == "last.pt" and best.exists() else "begin again with another --run_dir"
+        raise RunError(f"the checkpoint {path} is damaged and cannot be read ({reason}); {remedy}") from None
+    return checkpoint
+
+
+def problem_digest(config: TrainConfig) -> str | None:
+    """The SHA-256 of the problem's file, or None for a procedural problem.
+
+    Raises:
+        RunError: the file cannot be read.
+    """
+    if config.problem.path is None:
+        return None
+    try:
+        return hashlib.sha256(Path(config.problem.path).read_bytes()).hexdigest()
+    except OSError as error:
+        raise RunError(f"problem.path: cannot read {config.problem.path}: {error.strerror}") from None
+
+
+def write(path: Path, fill: Callable[[BinaryIO], Any]) -> None:
+    """Let `fill` write a file that appears at `path` complete or not at all."""
+    temporary = path.with_name(path.name + TEMPORARY)
+    with temporary.open("wb") as file:
+        fill(file)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(temporary, path)
+    if os.name == "posix":  # the new name is on disk only once its folder is
+        folder = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+
+def write_json(value: Any, path: str | Path) -> None:
+    """Write `value` as JSON to a file, or for `-` to standard output. NaN is refused: a missing number is null.
+
+    Raises:
+        RunError: the file cannot be written.
+    """
+    text = json.dumps(value, indent=2, allow_nan=False) + "\n"
+    if str(path) == "-":
+        print(text, end="", flush=True)
+        return
+    try:
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        write(Path(path), lambda file: file.write(text.encode()))
+    except OSError as error:
+        raise RunError(f"--json: cannot write {path}: {error.strerror}") from None
+
+
+def _quoted(path: Path) -> str:
+    import shlex
+
+    return shlex.quote(str(path))

@@ -1,0 +1,280 @@
+"""The training loop: steps of a learner, evaluations, checkpoints, curves, and a clean stop at any moment.
+
+What a run becomes depends on its configuration alone: evaluation draws from streams of its own, checkpoints hold every
+random state, and so a run that was killed and resumed ends with the weights of one that was not, to the last bit.
+"""
+
+from __future__ import annotations
+
+import math
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+import torch
+from tqdm import tqdm
+
+from agents import players as scripted
+from agents import report
+from agents.configuration import TrainConfig
+from agents.learning import LEARNERS
+from agents.match import play
+from agents.measures import cross_play, evaluate
+from agents.positions import ExactError
+from agents.run_folder import FORMAT, RunFolder, problem_digest, write_json
+from agents.scripted import PlayerError
+from envs.config import ConfigError
+from envs.engine import Player
+from envs.game import Game
+
+EVALUATION_STREAM = 1  # tells the draws of evaluations from every other use of the seed
+FINAL = 2**32  # numbers the evaluation at the end, past every iteration
+CURVE_DEBATES = 2000  # debates behind one point of a win rate's curve
+
+
+class Diverged(RuntimeError):
+    """A loss or a weight is no longer a finite number."""
+
+
+class Interrupted(BaseException):
+    """A signal asked the run to stop; its state is saved."""
+
+
+def new_learner(config: TrainConfig) -> Any:
+    """The learner that `config` names, on torch, at its start.
+
+    Raises:
+        ConfigError, ProblemError: the game cannot be played, or not by this learner.
+    """
+    if config.device != "cpu" and not torch.cuda.is_available():
+        raise ConfigError(f"device is {config.device!r}, but torch sees no such device here; use --device cpu")
+    torch.set_num_threads(config.threads)
+    torch.manual_seed(config.seed)
+    game = Game(config.env, config.problem, torch, config.device)
+    return LEARNERS[config.learner.name](game, config.learner, config.seed)
+
+
+def arena(config: TrainConfig) -> Game:
+    """The game that the pair is measured on: on NumPy, without trembles."""
+    return Game(config.env, config.problem).evaluation()
+
+
+def learned_players(config: TrainConfig, checkpoint: dict[str, Any]) -> dict[str, Player]:
+    """The players of a checkpoint: `alice` and `bob`, averaged and reported, `alice_last` and `bob_last`."""
+    learner = new_learner(replace(config, device="cpu"))
+    learner.load_state_dict(checkpoint["learner"])
+    return learner.players()
+
+
+def evaluation_seed(seed: int, use: int) -> list[int]:
+    """The seed of an evaluation's draws, apart from those of training; `use` numbers the evaluations."""
+    return [seed, EVALUATION_STREAM, use]
+
+
+class Run:
+    """A run in progress.
+
+    Args:
+        config: What to train.
+        folder: Where, opened.
+        checkpoint: The state to continue from, or None to begin.
+        started: `time.monotonic()` of the program's start.
+
+    Attributes:
+        learner: The pair that learns.
+        game: What it is measured on.
+        best: Score and iteration of the best evaluation so far; a lower score is better (`report.score`).
+    """
+
+    def __init__(
+        self, config: TrainConfig, folder: RunFolder, checkpoint: dict[str, Any] | None, started: float
+    ) -> None:
+        self.config, self.folder = config, folder
+        self.learner, self.game = new_learner(config), arena(config)
+        self.started, self.best = started, {"score": math.inf, "iteration": -1}
+        self.digest = problem_digest(config)
+        if checkpoint is not None:
+            self.learner.load_state_dict(checkpoint["learner"])
+            self.started -= checkpoint["seconds"]
+            self.best = dict(checkpoint["best"])
+
+    @property
+    def seconds(self) -> float:
+        """Wall clock of the whole run, earlier sessions of it included."""
+        return time.monotonic() - self.started
+
+    def step(self) -> dict[str, float]:
+        """One iteration.
+
+        Raises:
+            Diverged: one of its metrics is not finite.
+        """
+        metrics = self.learner.step()
+        wrong = [tag for tag, value in metrics.items() if not math.isfinite(value)]
+        if wrong:
+            raise Diverged(self._diverged(", ".join(wrong)))
+        return metrics
+
+    def check_weights(self) -> None:
+        """Before they are measured or saved.
+
+        Raises:
+            Diverged: a weight is not finite.
+        """
+        if wrong := not_finite(self.learner.state_dict()):
+            raise Diverged(self._diverged(wrong))
+
+    def save(self, best: bool = False) -> None:
+        """Write a checkpoint, as best.pt too if it is the best."""
+        self.folder.save(
+            {
+                "format": FORMAT, "config": self.config.recorded, "problem_digest": self.digest,
+                "learner": self.learner.state_dict(), "iteration": self.learner.iteration, "seconds": self.seconds,
+                "best": self.best,
+            },
+            best,
+        )  # fmt: skip
+
+    def _diverged(self, what: str) -> str:
+        kept = f"the last good checkpoint is {self.folder.last}" if self.folder.last.exists() else "nothing is saved yet"
+        return (
+            f"at iteration {self.learner.iteration} these are no longer finite numbers: {what}; {kept}. "
+            "Try a smaller --learner.learning_rate or --learner.step_size, with another --run_dir"
+        )
+
+    def evaluate(self) -> tuple[dict[str, Any], bool]:
+        """The measures of the reported pair, and whether they are the best so far."""
+        players = self.learner.players()
+        measured = evaluate(self.game, players["alice"], players["bob"])
+        score = report.score(measured)
+        better = score < self.best["score"] or self.best["iteration"] < 0
+        if better:
+            self.best = {"score": score, "iteration": self.learner.iteration}
+        return measured, better
+
+
+def train(
+    config: TrainConfig, folder: RunFolder, checkpoint: dict[str, Any] | None, started: float
+) -> tuple[dict[str, Any], str]:
+    """Train to the end, and measure.
+
+    Returns:
+        The summary, which is written to `summary.json`, and the table that shows it.
+
+    Raises:
+        Interrupted: SIGINT or SIGTERM arrived; the state is saved.
+        Diverged: training became numerically meaningless.
+        ConfigError, ProblemError: the game cannot be played.
+    """
+    run = Run(config, folder, checkpoint, started)
+    folder.begin(config)
+    with _signals() as received, report.Curves(folder.path, run.learner.iteration) as curves:
+        _learn(run, curves, received)
+        received.at_once = True  # everything is saved
+        result = conclude(run.game, run.learner.players(), config.debates, config.seed)
+        summary = {"seed": config.seed, "seconds": round(run.seconds, 1), **result}
+        summary |= {"iterations": run.learner.iteration, "best": run.best, "config": config.recorded}
+        write_json(summary, folder.summary)
+    return summary, report.table(summary)
+
+
+def _learn(run: Run, curves: report.Curves, received: Received) -> None:
+    """Iterate to the end, evaluating and saving on the way."""
+    total = run.config.learner.iterations
+    every = math.ceil(total / run.config.evaluations)
+    with tqdm(total=total, initial=run.learner.iteration, unit="it", disable=None, dynamic_ncols=True) as bar:
+        if run.learner.iteration == 0:
+            run.save(best=_evaluate(run, curves, bar))
+        while not run.learner.finished:
+            begun = time.monotonic()
+            metrics = run.step()
+            iteration = run.learner.iteration
+            curves.scalars(iteration, {**metrics, "charts/iterations_per_second": 1 / (time.monotonic() - begun)})
+            bar.update()
+            due = iteration % every == 0 or run.learner.finished
+            if due or received.signal or iteration % run.config.checkpoint_every == 0:
+                run.check_weights()
+                run.save(best=due and _evaluate(run, curves, bar))
+            if received.signal:
+                raise Interrupted
+
+
+def _evaluate(run: Run, curves: report.Curves, bar: tqdm) -> bool:
+    """Evaluate, show it, and say whether it was the best so far."""
+    measured, better = run.evaluate()
+    iteration, players = run.learner.iteration, run.learner.players()
+    rates = win_rates(run.game, players, evaluation_seed(run.config.seed, iteration))
+    curves.scalars(iteration, report.evaluation_scalars(measured) | rates | {"charts/seconds": run.seconds})
+    for level in sorted({1, run.game.depth}) if report.can_picture(run.game) else ():
+        figure = report.sampling_figure(run.game, players["bob"], level)
+        curves.picture(iteration, f"eval/bob/sampling_level_{level}", figure)
+    curves.flush()
+    line = report.progress_line(measured)
+    bar.set_description_str(line)
+    if bar.disable:  # no terminal, where a bar would be unreadable
+        print(f"iteration {iteration} of {run.config.learner.iterations}: {line}", file=sys.stderr, flush=True)
+    return better
+
+
+def win_rates(game: Game, players: dict[str, Player], seed: list[int]) -> dict[str, float]:
+    """Alice's win rate in a few debates of the learned pair with each other and with scripted players, as curves."""
+    pairs = [("learned", "learned"), ("learned", "lp"), ("worst_case", "learned"), ("honest", "learned")]
+    rates = {}
+    for number, (alice, bob) in enumerate(pairs):
+        alices, bobs = {"learned": players["alice"]}, {"learned": players["bob"]}
+        try:
+            one = alices.get(alice) or scripted.alice(alice, game)
+            other = bobs.get(bob) or scripted.bob(bob, game)
+        except (PlayerError, ExactError):
+            continue
+        counts = play(game, one, other, CURVE_DEBATES, [*seed, number])
+        rates[f"eval/win_rate/{alice}_vs_{bob}"] = counts.alice_wins / counts.debates
+    return rates
+
+
+def conclude(game: Game, players: dict[str, Player], debates: int, seed: int) -> dict[str, Any]:
+    """Everything that is measured of a trained pair: the averaged copies, the last iterates, and all against all."""
+    measured = evaluate(game, players["alice"], players["bob"])
+    last = evaluate(game, players["alice_last"], players["bob_last"])
+    crossed = cross_play(game, players, debates, evaluation_seed(seed, FINAL))
+    return {**measured, "last": last, "cross_play": crossed}
+
+
+def not_finite(state: Any, name: str = "learner") -> str | None:
+    """The name of the first tensor in nested dicts and lists that has a number that is not finite."""
+    if isinstance(state, torch.Tensor):
+        return None if not state.is_floating_point() or bool(torch.isfinite(state).all()) else name
+    items: Iterator[tuple[Any, Any]] = iter(())
+    if isinstance(state, dict):
+        items = iter(state.items())
+    elif isinstance(state, list | tuple):
+        items = iter(enumerate(state))
+    return next((found for key, value in items if (found := not_finite(value, f"{name}.{key}"))), None)
+
+
+class Received:
+    """What signals arrived: `signal` is the first, or 0. With `at_once`, one stops the run where it is."""
+
+    def __init__(self) -> None:
+        self.signal, self.at_once = 0, False
+
+    def __call__(self, number: int, frame: Any) -> None:
+        if self.at_once or self.signal:
+            raise Interrupted
+        self.signal = number
+
+
+@contextmanager
+def _signals() -> Iterator[Received]:
+    """SIGINT and SIGTERM are noted, so that the iteration ends and is saved; a second one stops at once."""
+    received = Received()
+    before = {number: signal.signal(number, received) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield received
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,1 @@
+"""The debate as a game: problems, rules, observations, and the PettingZoo environment `fbs_debate_v0`."""

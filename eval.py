@@ -1,0 +1,216 @@
+"""Measure: a trained run, a match between two players, or an argument of one's own.
+
+    python eval.py run runs/NAME
+    python eval.py match --config configs/NAME.yaml --alice worst_case --bob lp --debates 100000
+    python eval.py audit FILE --rho 4
+
+Each takes --json PATH (`-`: standard output, and nothing else there) and --help. Exit status: 0 done, 2 a mistake in the
+arguments or files, 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from agents.configuration import (
+    DEFAULT, SECTIONS, TrainConfig, build, differing, load_file, new_parser, parse, refuse,
+)  # fmt: skip
+from agents.run_folder import RunError, RunFolder, write_json
+from envs.config import ConfigError, EnvConfig, ProblemConfig
+
+INTERRUPTED = 130
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """Measure the pair that a run has trained.
+
+    Args:
+        run: The run's folder, such as runs/default-seed0.
+        checkpoint: `last`, the state that summary.json is about, or `best`, the one with the best score.
+        debates: Debates for each pair of players in the comparison.
+        seed: Seed of the debates. Default: the run's own, which repeats summary.json.
+        json: Write the result there as JSON; `-` is standard output, then nothing else is printed there.
+    """
+
+    run: str
+    checkpoint: Literal["last", "best"] = "last"
+    debates: int = 4000
+    seed: int | None = None
+    json: str | None = None
+
+
+@dataclass(frozen=True)
+class MatchOptions:
+    """Let two players debate, trembles left out, and count.
+
+    Args:
+        env: The rules of the debate (env.*)
+        problem: What is debated (problem.*)
+        alice: Who defends the claims: a scripted player's name or a run's folder.
+        bob: Who judges them: a scripted player's name or a run's folder.
+        debates: How many debates.
+        seed: Seed of the debates.
+        json: Write the result there as JSON; `-` is standard output, then nothing else is printed there.
+    """
+
+    env: EnvConfig = field(default_factory=EnvConfig)
+    problem: ProblemConfig = field(default_factory=ProblemConfig)
+    alice: str = "worst_case"
+    bob: str = "lp"
+    debates: int = 100_000
+    seed: int = 0
+    json: str | None = None
+
+
+@dataclass(frozen=True)
+class AuditOptions:
+    """Find where an argument is fragile, and how few answers would check it.
+
+    Args:
+        file: A claim tree (.json, .yaml) or crowd labels (.csv).
+        rho: The sensitivity that a claim may have.
+        confidence: With which probability a false root claim is to be caught.
+        json: Write the result there as JSON; `-` is standard output, then nothing else is printed there.
+    """
+
+    file: str
+    rho: float = 4.0
+    confidence: float = 0.95
+    json: str | None = None
+
+
+def run(arguments: Sequence[str]) -> int:
+    """`eval.py run`."""
+    parser = new_parser("eval.py run", "Example: python eval.py run runs/default-seed0 --json -")
+    parser.add_class_arguments(RunOptions, as_positional=True)
+    options = build(RunOptions, parse(parser, arguments))
+    _check_counts(options.debates, options.seed)
+    folder = RunFolder(options.run)
+    config = folder.load_config()
+    checkpoint = folder.load(options.checkpoint)
+    from agents.training import measure_checkpoint
+
+    result, table = measure_checkpoint(config, folder, checkpoint, options.debates, options.seed)
+    return _give(result, table, options.json)
+
+
+def match(arguments: Sequence[str]) -> int:
+    """`eval.py match`."""
+    first = parse(_match_parser(), arguments)
+    base = _base(first.config, [name for name in (first.alice, first.bob) if _is_folder(name)])
+    parser = _match_parser()
+    parser.set_defaults({f"{section}.{key}": value for section in ("env", "problem")
+                         for key, value in base.recorded[section].items()})  # fmt: skip
+    options = build(MatchOptions, parse(parser, arguments))
+    _check_counts(options.debates, options.seed)
+    from agents.match import format_match
+    from agents.match import match as play
+    from envs.game import Game
+
+    game = Game(options.env, options.problem).evaluation()
+    bob = _player("bob", options.bob, game)
+    alice = _player("alice", options.alice, game, bob)
+    result = play(game, alice, bob, options.debates, options.seed, progress=True)
+    result = {"alice": options.alice, "bob": options.bob, **result}
+    return _give(result, format_match(result), options.json)
+
+
+def _match_parser() -> Any:
+    parser = new_parser(
+        "eval.py match",
+        "Examples: python eval.py match --env.rho 2 --alice worst_case --bob uniform\n"
+        "          python eval.py match --alice worst_case --bob runs/default-seed0\n"
+        "          python eval.py match --problem.path examples/footbridge.yaml --bob tree_optimal",
+    )
+    parser.add_argument("--config", type=str, help="A YAML file that train.py takes; flags go over it. Default: the "
+                        "run of a learned player, else configs/default.yaml.")  # fmt: skip
+    parser.add_class_arguments(MatchOptions)
+    return parser
+
+
+def _base(config: str | None, runs: list[str]) -> TrainConfig:
+    """The configuration that a match's flags go over: as asked for, the learned players' own, or the default."""
+    if config or not runs:
+        return load_file(config or DEFAULT)
+    configs = [RunFolder(run).load_config() for run in runs]
+    lines = [differing(configs[0].recorded[key], other.recorded[key], f"{key}.")
+             for other in configs[1:] for key in ("env", "problem")]  # fmt: skip
+    if any(lines):
+        raise ConfigError(
+            f"{' and '.join(runs)} were trained on different games ({'; '.join(sum(lines, []))}); "
+            "say with --config FILE which one to play"
+        )
+    return configs[0]
+
+
+def _is_folder(name: str) -> bool:
+    return Path(name).exists() or "/" in name
+
+
+def _player(side: str, name: str, *game_and_opponent: Any) -> Any:
+    """A player by its scripted name or its run's folder."""
+    if not _is_folder(name):
+        from agents import players
+
+        return getattr(players, side)(name, *game_and_opponent)
+    from agents.training import learned_players
+
+    folder = RunFolder(name)
+    return learned_players(folder.load_config(), folder.load())[side]
+
+
+def audit(arguments: Sequence[str]) -> int:
+    """`eval.py audit`."""
+    parser = new_parser("eval.py audit", "Example: python eval.py audit examples/published_papers.json --rho 4")
+    parser.add_class_arguments(AuditOptions, as_positional=True)
+    options = build(AuditOptions, parse(parser, arguments))
+    from agents.audit import audit as examine
+    from agents.audit import format_audit
+    from envs.problem import load_problem
+
+    result = examine(load_problem(options.file), options.rho, options.confidence, progress=sys.stderr.isatty())
+    return _give(result, format_audit(result), options.json)
+
+
+def _give(result: dict[str, Any], text: str, json: str | None) -> int:
+    if json:
+        write_json(result, json)
+    if json != "-":
+        print(text)
+    return 0
+
+
+def _check_counts(debates: int, seed: int | None) -> None:
+    for key, value, low in (("debates", debates, 1), ("seed", seed, 0)):
+        if value is not None and value < low:
+            raise ConfigError(f"{key} is {value}; expected a whole number of at least {low}")
+
+
+COMMANDS = {"run": (run, RunOptions), "match": (match, MatchOptions), "audit": (audit, AuditOptions)}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure as the arguments say; returns the exit status."""
+    arguments = list(sys.argv[1:] if arguments is None else arguments)
+    if not arguments or arguments[0] in ("-h", "--help"):
+        print(f"{__doc__}\n" + "\n".join(f"  {name:8} {kind.__doc__.splitlines()[0]}" for name, (_, kind) in COMMANDS.items()))
+        return 0 if arguments else 2
+    command = arguments[0]
+    try:
+        if command not in COMMANDS:
+            raise ConfigError(f"unknown command '{command}'; expected one of {', '.join(COMMANDS)}")
+        return COMMANDS[command][0](arguments[1:])
+    except ValueError as error:
+        return refuse(f"eval.py {command}" if command in COMMANDS else "eval.py", error)
+    except KeyboardInterrupt:
+        print("eval.py: interrupted", file=sys.stderr)
+        return INTERRUPTED
+
+
+if __name__ == "__main__":
+    sys.exit(main())

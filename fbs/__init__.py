@@ -1,0 +1,60 @@
+"""Fractional block sensitivity of Boolean functions, with certificates.
+
+>>> import fbs
+>>> f = fbs.parse("threshold 3,2,2,1,1 >= 5")
+>>> certificate = fbs.sensitivity(f, [1, 1, 1, 1, 1])
+>>> certificate.value
+Fraction(9, 5)
+>>> certificate.sampling.round(4).tolist()
+[0.3333, 0.2222, 0.2222, 0.1111, 0.1111]
+>>> certificate.verify()  # of cover and packing, without a solver
+"""
+
+from __future__ import annotations
+
+from fbs.aggregator import (
+    MAX_TABLE_WIDTH,
+    MAX_WIDTH,
+    Aggregator,
+    AggregatorError,
+    Composition,
+    Symmetric,
+    Table,
+    Threshold,
+    at_least,
+    conjunction,
+    disjunction,
+    majority,
+    parity,
+)
+from fbs.certificate import Certificate, CertificateError, ConstantError
+from fbs.notation import NotationError, assignment, parse
+from fbs.sensitivity import SensitivityError, sensitivity
+from fbs.stability import RhoError, check_rho, stable
+
+__all__ = [
+    "MAX_TABLE_WIDTH",
+    "MAX_WIDTH",
+    "Aggregator",
+    "AggregatorError",
+    "Certificate",
+    "CertificateError",
+    "Composition",
+    "ConstantError",
+    "NotationError",
+    "RhoError",
+    "SensitivityError",
+    "Symmetric",
+    "Table",
+    "Threshold",
+    "assignment",
+    "at_least",
+    "check_rho",
+    "conjunction",
+    "disjunction",
+    "majority",
+    "parity",
+    "parse",
+    "sensitivity",
+    "stable",
+]

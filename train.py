@@ -1,0 +1,58 @@
+"""Train a debater pair: `python train.py`, or `python train.py --config configs/NAME.yaml --env.depth 3 --seed 1`.
+
+Exit status: 0 done (or done before), 1 training diverged, 2 a mistake in the arguments or files, 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from agents.configuration import TrainConfig, load_train_config, refuse
+from agents.run_folder import RunFolder, write_json
+
+INTERRUPTED = 130
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Train as the arguments say; returns the exit status."""
+    started = time.monotonic()
+    try:
+        config, name = load_train_config(sys.argv[1:] if arguments is None else arguments)
+        folder = RunFolder(config.run_dir or Path("runs") / f"{name}-seed{config.seed}")
+        return _train(config, folder, started)
+    except ValueError as error:
+        return refuse("train.py", error)
+    except KeyboardInterrupt:
+        print("train.py: interrupted before the first iteration", file=sys.stderr)
+        return INTERRUPTED
+
+
+def _train(config: TrainConfig, folder: RunFolder, started: float) -> int:
+    checkpoint = folder.open(config)
+    out = sys.stderr if config.json == "-" else sys.stdout
+    if folder.finished:
+        print(f"the run in {folder} is finished; its results are in {folder.summary}", file=out)
+        if config.json:
+            write_json(folder.load_summary(), config.json)
+        return 0
+    from agents.training import Diverged, Interrupted, train
+
+    try:
+        summary, table = train(config, folder, checkpoint, started)
+    except Diverged as error:
+        print(f"train.py: training diverged: {error}", file=sys.stderr)
+        return 1
+    except Interrupted:
+        print(f"\nstopped; the state is saved. To continue type: {folder.resume_command}", file=sys.stderr)
+        return INTERRUPTED
+    if config.json:
+        write_json(summary, config.json)
+    print(f"{table}\n\nrun: {folder}\ncurves: tensorboard --logdir {folder}", file=out)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
