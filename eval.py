@@ -32,14 +32,14 @@ class RunOptions:
     Args:
         run: The run's folder, such as runs/default-seed0.
         checkpoint: `last`, the state that summary.json is about, or `best`, the one with the best score.
-        debates: Debates for each pair of players in the comparison.
-        seed: Seed of the debates. Default: the run's own, which repeats summary.json.
+        debates: Debates for each pair of players in the comparison. Default: as many as in training.
+        seed: Seed of the debates. Default: the run's own; with the same number of debates summary.json is repeated.
         json: Write the result there as JSON; `-` is standard output, then nothing else is printed there.
     """
 
     run: str
     checkpoint: Literal["last", "best"] = "last"
-    debates: int = 4000
+    debates: int | None = None
     seed: int | None = None
     json: str | None = None
 
@@ -92,11 +92,16 @@ def run(arguments: Sequence[str]) -> int:
     _check_counts(options.debates, options.seed)
     folder = RunFolder(options.run)
     config = folder.load_config()
-    checkpoint = folder.load(options.checkpoint)
-    from agents.training import measure_checkpoint
+    checkpoint = folder.load(config, options.checkpoint)
+    from agents.report import table
+    from agents.training import arena, conclude, learned_players
 
-    result, table = measure_checkpoint(config, folder, checkpoint, options.debates, options.seed)
-    return _give(result, table, options.json)
+    seed = config.seed if options.seed is None else options.seed
+    players = learned_players(config, checkpoint)
+    measured = conclude(arena(config), players, options.debates or config.debates, seed)
+    about = {"run": str(folder), "checkpoint": options.checkpoint, "iteration": checkpoint["iteration"], "seed": seed}
+    result = {**about, "seconds": round(checkpoint["seconds"], 1), **measured}
+    return _give(result, table(result), options.json)
 
 
 def match(arguments: Sequence[str]) -> int:
@@ -161,7 +166,8 @@ def _player(side: str, name: str, *game_and_opponent: Any) -> Any:
     from agents.training import learned_players
 
     folder = RunFolder(name)
-    return learned_players(folder.load_config(), folder.load())[side]
+    config = folder.load_config()
+    return learned_players(config, folder.load(config))[side]
 
 
 def audit(arguments: Sequence[str]) -> int:
@@ -185,7 +191,7 @@ def _give(result: dict[str, Any], text: str, json: str | None) -> int:
     return 0
 
 
-def _check_counts(debates: int, seed: int | None) -> None:
+def _check_counts(debates: int | None, seed: int | None) -> None:
     for key, value, low in (("debates", debates, 1), ("seed", seed, 0)):
         if value is not None and value < low:
             raise ConfigError(f"{key} is {value}; expected a whole number of at least {low}")

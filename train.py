@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from agents.configuration import TrainConfig, load_train_config, refuse
-from agents.run_folder import RunFolder, write_json
+from agents.run_folder import RunFolder, quoted, write_json
 
 INTERRUPTED = 130
 
@@ -50,7 +50,7 @@ def _train(config: TrainConfig, folder: RunFolder, started: float) -> int:
         return INTERRUPTED
     if config.json:
         write_json(summary, config.json)
-    print(f"{table}\n\nrun: {folder}\ncurves: tensorboard --logdir {folder}", file=out)
+    print(f"{table}\n\nrun: {folder}\ncurves: tensorboard --logdir {quoted(folder.path)}", file=out)
     return 0
 
 

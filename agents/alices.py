@@ -15,7 +15,7 @@ from envs.config import NARROW
 from envs.game import Game
 from envs.rules import ASSIGN, CLAIM, DECOMPOSE
 from envs.view import View, legal_moves
-from fbs.aggregator import Aggregator, Symmetric, Threshold
+from fbs.aggregator import Aggregator, Symmetric
 from fbs.sensitivity import sensitivity
 
 
@@ -61,11 +61,9 @@ def _first_stable(game: Game, f: Aggregator, bit: int) -> tuple[np.ndarray, bool
         rows = (np.arange(1 << f.width)[:, None] >> np.arange(f.width - 1, -1, -1) & 1).astype(np.int8)
     elif isinstance(f, Symmetric):
         rows = np.tri(f.width + 1, f.width, -1, dtype=np.int8)
-    elif isinstance(f, Threshold):  # furthest on its side, where a threshold is least sensitive
+    else:  # a threshold, as procedural problems have no other; it is least sensitive furthest on its side
         positive = (np.array(f.weights) > 0).astype(np.int8)
         rows = np.stack([1 - positive, positive])
-    else:
-        raise PlayerError(f"Alice `honest` cannot search '{f}' for stable answers: it is too wide")
     rows = rows[f(rows) == bit]
     a = np.full(len(rows), game.library.aggregators.index(f))
     padded = np.zeros((len(rows), game.width), np.int8)

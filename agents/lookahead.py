@@ -183,9 +183,7 @@ class AnswerSample(NamedTuple):
 
 
 @torch.no_grad()
-def draw_answers(
-    game: Game, alice: AlicePolicy, claims: Claims, each: int, generator: torch.Generator
-) -> AnswerSample:
+def draw_answers(game: Game, alice: AlicePolicy, claims: Claims, each: int, generator: torch.Generator) -> AnswerSample:
     """`each` assignments of every claim."""
     claim = torch.arange(len(claims.level)).repeat_interleave(each)
     at = claims.take(claim)

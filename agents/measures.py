@@ -19,7 +19,6 @@ from agents.exact_bob import best_response_bob, root_claims
 from agents.exact_trees import best_response_on_tree, honest_challenges, honest_unstable
 from agents.match import interval, play, playing_field, tally
 from agents.positions import ExactError, policy, positions, sees_truths
-from agents.scripted import PlayerError
 from envs.engine import Player, debate, draws
 from envs.game import Game
 from envs.rules import CHALLENGE, RESPOND, SAMPLE
@@ -117,13 +116,11 @@ def catch_ratios(game: Game, table: np.ndarray) -> np.ndarray:
         table: float64 (d, R, 2 + Q), Bob's responses at `agents.positions.positions(game)`.
     """
     rows, solution = positions(game), solve(game)
-    sampling = table.copy()
-    sampling[:, :, :SAMPLE] = 0
     own = np.arange(len(rows.claimed))
     ratios = []
     for level in range(1, game.depth + 1):
         caught = np.diag(solution.values[level - 1])[:, ::-1]  # V(c) where the truth is 1 - c, nothing where it is c
-        least, _ = exact.best_lies(game, None, level, caught, sampling[level - 1])
+        least, _ = exact.best_lies(game, None, level, caught, table[level - 1])
         ratios.append((least[1 - rows.claimed, own] / solution.positions[level - 1])[rows.stable])
     return np.stack(ratios)
 
@@ -229,12 +226,8 @@ def _played(game: Game, alice: Player, bob: Player, debates: int, seed: int) -> 
 
 
 def completeness(game: Game, bob: Player, debates: int, seed: int) -> Rate:
-    """Honest Alice's win rate against this Bob; None where she cannot find stable answers."""
-    try:
-        alice = HonestAlice(game)
-    except PlayerError:
-        return None
-    return interval(play(game, alice, bob, debates, [seed, COMPLETENESS]).alice_wins, debates)
+    """Honest Alice's win rate against this Bob."""
+    return interval(play(game, HonestAlice(game), bob, debates, [seed, COMPLETENESS]).alice_wins, debates)
 
 
 def cross_play(

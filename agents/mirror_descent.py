@@ -8,9 +8,8 @@ which is  log pi' = (log pi + eta Q + eta alpha log magnet) / (1 + eta alpha)  u
 unified approach to reinforcement learning, quantal response equilibria, and two-player zero-sum games",
 arXiv 2206.05825). The networks are fitted to that target by a few gradient steps on the cross entropy. The action
 values Q are exact given the after-state values (`agents.lookahead`), and are measured in units of what is at stake at
-the position, so that one step size serves every depth. The magnet is a slowly moving average of the policy, which takes
-away
-the bias of a fixed one. No part of this sees a sensitivity, a cover or a block.
+the position, so that one step size serves every depth. The magnet is a slowly moving average of the policy, which
+takes away the bias of a fixed one. No part of this sees a sensitivity, a cover or a block.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ from envs.engine import debate
 from envs.game import Game
 from envs.rules import ASSIGN
 
-MOST_DRAWN = 256  # assignments of a claim, where they are drawn
+FEWEST_DRAWN, MOST_DRAWN = 8, 128  # assignments of a claim, where they are drawn and not listed
 CLAMP = 4.0  # advantages beyond so many stakes are cut: they are decided, and would only blow up the scores
 
 
@@ -79,14 +78,15 @@ class MirrorDescent:
         return {name: LearnedPlayer(policy) for name, policy in pairs.items()}
 
     def state_dict(self) -> dict[str, Any]:
-        """Everything that the next step depends on."""
+        """A snapshot of everything that the next step depends on."""
         modules = {"alice": self.alice, "bob": self.bob}
         modules |= {"alice_magnet": self.magnets[0], "bob_magnet": self.magnets[1]}
         modules |= {"alice_average": self.averages[0], "bob_average": self.averages[1]}
-        return {name: module.state_dict() for name, module in modules.items()} | {
+        snapshot = {name: module.state_dict() for name, module in modules.items()} | {
             "values": self.values.table, "optimizer": self.optimizer.state_dict(),
             "generator": self.generator.get_state(), "iteration": self.iteration,
         }  # fmt: skip
+        return copy.deepcopy(snapshot)
 
     def load_state_dict(self, saved: dict[str, Any]) -> None:
         """Continue from `state_dict()`."""
@@ -105,8 +105,8 @@ class MirrorDescent:
         menus = self._self_play()
         drawn = None
         if not self.game.library.tabulated:
-            each = max(2, self.config.positions // len(menus.candidates.level))
-            drawn = draw_answers(self.game, self.alice, menus.candidates, min(each, MOST_DRAWN), self.generator)
+            each = min(MOST_DRAWN, max(2, self._budget() // len(menus.candidates.level)))
+            drawn = draw_answers(self.game, self.alice, menus.candidates, each, self.generator)
         outlook = look_ahead(self.game, self.values, self.alice, self.bob, menus.candidates, drawn)
         targets = Targets(self, menus, outlook)
         for group in self.optimizer.param_groups:
@@ -132,16 +132,18 @@ class MirrorDescent:
         uniform = lambda n, k: torch.rand((n, k), dtype=torch.float64, generator=self.generator)  # noqa: E731
         debate(self.game, LearnedPlayer(self.alice), LearnedPlayer(self.bob), self.config.batch, uniform, record)
         states = [decision.state for decision in record if decision.state.phase == ASSIGN]
-        each = 1 << (self.game.width - 1) if self.game.library.tabulated else 8
-        limit = max(1, self.config.positions // (self.game.menu * each))
+        each = 1 << (self.game.width - 1) if self.game.library.tabulated else FEWEST_DRAWN
+        limit = max(1, self._budget() // (self.game.menu * each))
         return menus_met(self.game, states, limit, self.generator)
+
+    def _budget(self) -> int:
+        """Pairs of a claim and an assignment looked at in a round: fewer where they are wide."""
+        return max(64, self.config.positions * 10 // max(10, self.game.width))
 
     def _learn_values(self, menus: Menus, targets: Targets) -> None:
         first = menus.candidates.take(torch.arange(0, len(menus.candidates.level), self.game.menu))
         place = self.values.place(first.node, first.level)
-        self.values.learn(
-            place, first.claimed, first.truth, targets.menu_value, menus.count, self.config.value_rate
-        )
+        self.values.learn(place, first.claimed, first.truth, targets.menu_value, menus.count, self.config.value_rate)
 
     @torch.no_grad()
     def _follow(self) -> None:

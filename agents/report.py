@@ -12,8 +12,9 @@ from agents.positions import responses
 from envs.engine import Player
 from envs.game import Game
 from envs.rules import SAMPLE
+from fbs.aggregator import Aggregator
 
-PANELS = 16  # assignments in one picture
+PANELS = 12  # assignments in one picture
 
 LAYOUT = {
     "Bob beside the linear program": {
@@ -48,17 +49,11 @@ def pick(measured: dict[str, Any], key: str) -> float | None:
     return value
 
 
-def nash_conv(measured: dict[str, Any]) -> float | None:
-    """The sum of both exploitabilities, or None if one is not known."""
-    sides = [pick(measured, f"exploitability.{side}") for side in ("alice", "bob")]
-    return None if None in sides else float(sum(sides))
-
-
 def score(measured: dict[str, Any]) -> float:
     """What `best.pt` is chosen by, lower is better: NashConv; where that is not known, worst-case catch, else the mean
     catch ratio, both negated; 0 where nothing is known, which keeps the first."""
     for value, sign in (
-        (nash_conv(measured), 1), (pick(measured, "worst_case_catch"), -1), (pick(measured, "catch_ratio.mean"), -1),
+        (pick(measured, "nash_conv"), 1), (pick(measured, "worst_case_catch"), -1), (pick(measured, "catch_ratio.mean"), -1),
     ):  # fmt: skip
         if value is not None:
             return sign * value
@@ -131,7 +126,7 @@ def evaluation_scalars(measured: dict[str, Any], suffix: str = "") -> dict[str, 
         "eval/alice/honesty_rate": "honesty_rate",
     }
     values = {tag + suffix: pick(measured, key) for tag, key in tags.items()}
-    values["eval/exploitability/nash_conv" + suffix] = nash_conv(measured)
+    values["eval/exploitability/nash_conv" + suffix] = pick(measured, "nash_conv")
     if not suffix:
         values |= {f"eval/bob/{key}": pick(measured, key) for key in ("game_value", "bound")}
     return values
@@ -160,25 +155,33 @@ def sampling_figure(game: Game, bob: Player, level: int) -> Any:
     learned = _sampling(game, bob, level, shown)
     columns = min(4, len(shown))
     rows = math.ceil(len(shown) / columns)
-    figure = Figure(figsize=(3.4 * columns, 2.2 * rows + 0.8), dpi=90, layout="constrained")
-    top = 1.05 * max(float(np.max(learned)), *(float(np.max(p)) for p in lp))
+    figure = Figure(figsize=(3.2 * columns + 0.4, 2 * rows + 1), dpi=90)
     panels = figure.subplots(rows, columns, squeeze=False, sharey=True).ravel()
     for panel, (a, code), p, q in zip(panels, shown, learned, lp, strict=False):
-        f = game.library.aggregators[a]
-        z = [code >> (f.width - 1 - i) & 1 for i in range(f.width)]
-        places = np.arange(f.width)
-        panel.bar(places - 0.2, p[: f.width], 0.4, label="learned Bob", color="#d95f02")
-        panel.bar(places + 0.2, q, 0.4, label="linear program (maximum entropy)", color="#1b7a9c")
-        panel.set_xticks(places, [f"{bit}\nw {weight}" for bit, weight in zip(z, f.weights, strict=False)] or None)
-        panel.set_title(f"{f} at {''.join(map(str, z))}", fontsize=8)
-        panel.tick_params(labelsize=8)
-        panel.set_ylim(0, top)
+        _panel(panel, game.library.aggregators[a], code, p, q)
+    panels[0].set_ylim(0, 1.05 * max(float(np.max(learned)), *(float(np.max(p)) for p in lp)))
     for panel in panels[len(shown) :]:
         panel.set_visible(False)
+    height = figure.get_figheight()
+    figure.subplots_adjust(
+        left=0.8 / figure.get_figwidth(), right=0.99, bottom=0.8 / height, top=1 - 0.6 / height, hspace=0.55, wspace=0.06
+    )
     figure.supylabel("probability of sampling the sub-claim", fontsize=9)
     figure.supxlabel("sub-claims: claimed answer, and w its weight", fontsize=9)
-    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside upper center", ncols=2, fontsize=9)
+    figure.legend(*panels[0].get_legend_handles_labels(), loc="upper center", ncols=2, fontsize=9)
     return figure
+
+
+def _panel(panel: Any, f: Aggregator, code: int, learned: np.ndarray, lp: np.ndarray) -> None:
+    """The bars of one assignment, `learned` (at least width,) beside `lp` (width,)."""
+    z = f"{code:0{f.width}b}"
+    places = np.arange(f.width)
+    panel.bar(places - 0.2, learned[: f.width], 0.4, label="learned Bob", color="#d95f02")
+    panel.bar(places + 0.2, lp, 0.4, label="linear program (maximum entropy)", color="#1b7a9c")
+    panel.set_xticks(places, [f"{bit}\nw {weight}" for bit, weight in zip(z, f.weights, strict=True)])
+    name = str(f) if len(str(f)) <= 32 else f"{str(f)[:29]}..."
+    panel.set_title(f"{name} at {z}", fontsize=8)
+    panel.tick_params(labelsize=8)
 
 
 def _assignments(game: Game) -> list[tuple[int, int]]:
@@ -199,3 +202,43 @@ def _sampling(game: Game, bob: Player, level: int, shown: list[tuple[int, int]])
     assignment = np.asarray(library.bits)[np.array([code for _, code in shown]) << (library.width - widths)]
     claimed = library.output(aggregator, assignment)
     return responses(game, bob, aggregator, assignment, np.full(len(shown), level), claimed)[:, SAMPLE:]
+
+
+def table(summary: dict[str, Any]) -> str:
+    """The measures of a trained pair, and all players against all, as a person reads them."""
+    lines = [
+        "How good is the learned pair? `averaged` copies are the result, `last` is where training stood at the end.",
+        "",
+        f"{'measure':<21} {'averaged':>9} {'last':>7} {'best':>7}   what it says",
+    ]
+    for key, name, best, words in ROWS:
+        ideal = pick(summary, best) if isinstance(best, str) else best
+        values = pick(summary, key), pick(summary["last"], key)
+        if values != (None, None):
+            lines.append(f"{name:<21} {_number(values[0]):>9} {_number(values[1]):>7} {_number(ideal):>7}   {words}")
+    value, bound = pick(summary, "game_value"), pick(summary, "bound")
+    if value is not None:
+        lines += ["", f"`best` of the worst-case catch is the game value, solved by linear programs: {value:.4f}."]
+        lines += [f"The paper guarantees rho^-d = {bound:.4f}."]
+    lines += ["", "How often Alice (rows) wins against Bob (columns); half the width of a 95% interval is at most "
+              f"{_half_width(summary['cross_play']):.3f}:", "", *_crossed(summary["cross_play"])]  # fmt: skip
+    return "\n".join(lines)
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:.3f}"
+
+
+def _crossed(crossed: dict[str, dict[str, Any]]) -> list[str]:
+    bobs = list(next(iter(crossed.values())))
+    width = max(map(len, crossed))
+    rows = [" ".join([" " * width, *(f"{bob:>{max(7, len(bob))}}" for bob in bobs)])]
+    for alice, row in crossed.items():
+        cells = (f"{_number(row[bob] and row[bob]['mean']):>{max(7, len(bob))}}" for bob in bobs)
+        rows.append(" ".join([f"{alice:<{width}}", *cells]))
+    return rows
+
+
+def _half_width(crossed: dict[str, dict[str, Any]]) -> float:
+    rates = [rate for row in crossed.values() for rate in row.values() if rate]
+    return max(((rate["high"] - rate["low"]) / 2 for rate in rates), default=0.0)

@@ -15,6 +15,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -74,19 +75,19 @@ class RunFolder:
         if self.occupied and not self.begun:
             raise RunError(f"{self} exists and is not a run folder (it has no {RUN_CONFIG}); give another --run_dir")
         if config.resume == "never" and self.occupied:
+            shown = f"It is finished; to see its results type: python eval.py run {quoted(self.path)}"
+            going_on = f"To continue that run type: {self.resume_command}"
             raise RunError(
-                f"the run folder {self} already exists. To continue that run type: {self.resume_command}. "
+                f"the run folder {self} already exists. {shown if self.finished else going_on}. "
                 f"To begin another one add a folder that does not exist, such as: --run_dir {self._free_name()}"
             )
         if config.resume == "always" and not self.begun:
             raise RunError(f"there is no run to resume in {self}; leave out --resume to begin one")
-        checkpoint = load_checkpoint(self.last) if self.last.exists() else None
+        checkpoint = self.load(config) if self.last.exists() else None
         if checkpoint is None and config.resume == "always" and not self.finished:
             raise RunError(
                 f"{self} has no checkpoint yet, so there is nothing to resume; begin it again with --resume auto"
             )
-        if checkpoint is not None:
-            self._check_same(checkpoint, config)
         return checkpoint
 
     def begin(self, config: TrainConfig) -> None:
@@ -105,23 +106,13 @@ class RunFolder:
     @property
     def resume_command(self) -> str:
         """What to type to continue this run."""
-        return f"python train.py --run_dir {_quoted(self.path)} --resume auto"
+        return f"python train.py --run_dir {quoted(self.path)} --resume auto"
 
     def _free_name(self) -> str:
         number = 2
         while (free := self.path.with_name(f"{self.path.name}-{number}")).exists():
             number += 1
-        return _quoted(free)
-
-    def _check_same(self, checkpoint: dict[str, Any], config: TrainConfig) -> None:
-        lines = differing(checkpoint["config"], config.recorded)
-        if not lines and checkpoint["problem_digest"] != problem_digest(config):
-            lines = [f"problem.path: the contents of {config.problem.path} have changed"]
-        if lines:
-            raise RunError(
-                f"{self.last} was trained under another configuration ({'; '.join(lines)}); "
-                "resume it under its own, or begin another run with --run_dir"
-            )
+        return quoted(free)
 
     def save(self, checkpoint: dict[str, Any], best: bool = False) -> None:
         """Write `checkpoint` as last.pt, and before that as best.pt if it is the best one."""
@@ -156,16 +147,25 @@ class RunFolder:
         except (yaml.YAMLError, UnicodeDecodeError, TypeError, AttributeError) as error:
             raise RunError(f"{self.config} cannot be read: {' '.join(str(error).split())}") from None
 
-    def load(self, which: str = "last") -> dict[str, Any]:
-        """The checkpoint `last` or `best`.
+    def load(self, config: TrainConfig, which: str = "last") -> dict[str, Any]:
+        """The checkpoint `last` or `best`, which must have been trained under `config`.
 
         Raises:
-            RunError: there is none, or it is damaged.
+            RunError: there is none, it is damaged, or another configuration's.
         """
         path = self.last if which == "last" else self.best
         if not path.is_file():
             raise RunError(f"{self} has no checkpoint {path.name}; the run may have ended before its first one")
-        return load_checkpoint(path)
+        checkpoint = load_checkpoint(path)
+        lines = differing(checkpoint["config"], config.recorded)
+        if not lines and checkpoint["problem_digest"] != problem_digest(config):
+            lines = [f"problem.path: the contents of {config.problem.path} have changed"]
+        if lines:
+            raise RunError(
+                f"{path} was trained under another configuration ({'; '.join(lines)}); "
+                "use it under its own, or begin another run with --run_dir"
+            )
+        return checkpoint
 
 
 def load_checkpoint(path: Path) -> dict[str, Any]:
@@ -187,7 +187,7 @@ def load_checkpoint(path: Path) -> dict[str, Any]:
     except Exception as error:  # torch raises whatever the damaged bytes lead to
         reason = " ".join(str(error).split())[:120] or type(error).__name__
         best = path.with_name("best.pt")
-        remains = f"{best} remains: to go on from there type: cp {_quoted(best)} {_quoted(path)}"
+        remains = f"{best} remains: to go on from there type: cp {quoted(best)} {quoted(path)}"
         remedy = remains if path.name == "last.pt" and best.exists() else "begin again with another --run_dir"
         raise RunError(f"the checkpoint {path} is damaged and cannot be read ({reason}); {remedy}") from None
     return checkpoint
@@ -240,7 +240,6 @@ def write_json(value: Any, path: str | Path) -> None:
         raise RunError(f"--json: cannot write {path}: {error.strerror}") from None
 
 
-def _quoted(path: Path) -> str:
-    import shlex
-
+def quoted(path: Path) -> str:
+    """The path as a shell takes it."""
     return shlex.quote(str(path))

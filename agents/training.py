@@ -11,10 +11,11 @@ import signal
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import torch
 from tqdm import tqdm
 
@@ -33,7 +34,8 @@ from envs.game import Game
 
 EVALUATION_STREAM = 1  # tells the draws of evaluations from every other use of the seed
 FINAL = 2**32  # numbers the evaluation at the end, past every iteration
-CURVE_DEBATES = 2000  # debates behind one point of a win rate's curve
+PICTURE_EVERY = 4  # evaluations from one picture of Bob's sampling to the next; they cost more than the measures
+CURVE_DEBATES = 1000  # debates behind one point of a win rate's curve
 
 
 class Diverged(RuntimeError):
@@ -70,9 +72,9 @@ def learned_players(config: TrainConfig, checkpoint: dict[str, Any]) -> dict[str
     return learner.players()
 
 
-def evaluation_seed(seed: int, use: int) -> list[int]:
+def evaluation_seed(seed: int, use: int) -> int:
     """The seed of an evaluation's draws, apart from those of training; `use` numbers the evaluations."""
-    return [seed, EVALUATION_STREAM, use]
+    return int(np.random.SeedSequence([seed, EVALUATION_STREAM, use]).generate_state(1, np.uint64)[0])
 
 
 class Run:
@@ -95,6 +97,7 @@ class Run:
     ) -> None:
         self.config, self.folder = config, folder
         self.learner, self.game = new_learner(config), arena(config)
+        self.scripted = scripted_players(self.game)
         self.started, self.best = started, {"score": math.inf, "iteration": -1}
         self.digest = problem_digest(config)
         if checkpoint is not None:
@@ -149,12 +152,26 @@ class Run:
     def evaluate(self) -> tuple[dict[str, Any], bool]:
         """The measures of the reported pair, and whether they are the best so far."""
         players = self.learner.players()
-        measured = evaluate(self.game, players["alice"], players["bob"])
+        seed = evaluation_seed(self.config.seed, self.learner.iteration)
+        measured = evaluate(self.game, players["alice"], players["bob"], CURVE_DEBATES, seed)
         score = report.score(measured)
         better = score < self.best["score"] or self.best["iteration"] < 0
         if better:
             self.best = {"score": score, "iteration": self.learner.iteration}
         return measured, better
+
+
+    def win_rates(self, players: dict[str, Player]) -> dict[str, float]:
+        """Alice's win rates in a few debates, as curves: the learned pair, and each of them with scripted players."""
+        alices, bobs = self.scripted
+        alices, bobs = {"learned": players["alice"], **alices}, {"learned": players["bob"], **bobs}
+        seed = evaluation_seed(self.config.seed, self.learner.iteration)
+        crossed = [(alice, bob) for alice in alices for bob in bobs if "learned" in (alice, bob)]
+        counts = {
+            (alice, bob): play(self.game, alices[alice], bobs[bob], CURVE_DEBATES, [seed, number])
+            for number, (alice, bob) in enumerate(crossed)
+        }
+        return {f"eval/win_rate/{a}_vs_{b}": n.alice_wins / n.debates for (a, b), n in counts.items()}
 
 
 def train(
@@ -188,28 +205,29 @@ def _learn(run: Run, curves: report.Curves, received: Received) -> None:
     every = math.ceil(total / run.config.evaluations)
     with tqdm(total=total, initial=run.learner.iteration, unit="it", disable=None, dynamic_ncols=True) as bar:
         if run.learner.iteration == 0:
-            run.save(best=_evaluate(run, curves, bar))
-        while not run.learner.finished:
+            run.save(best=_evaluate(run, curves, bar, picture=True))
+        while run.learner.iteration < total:
             begun = time.monotonic()
             metrics = run.step()
             iteration = run.learner.iteration
             curves.scalars(iteration, {**metrics, "charts/iterations_per_second": 1 / (time.monotonic() - begun)})
             bar.update()
-            due = iteration % every == 0 or run.learner.finished
+            due = iteration % every == 0 or iteration == total
             if due or received.signal or iteration % run.config.checkpoint_every == 0:
                 run.check_weights()
-                run.save(best=due and _evaluate(run, curves, bar))
+                picture = iteration % (PICTURE_EVERY * every) == 0 or iteration == total
+                run.save(best=due and _evaluate(run, curves, bar, picture))
             if received.signal:
                 raise Interrupted
 
 
-def _evaluate(run: Run, curves: report.Curves, bar: tqdm) -> bool:
+def _evaluate(run: Run, curves: report.Curves, bar: tqdm, picture: bool) -> bool:
     """Evaluate, show it, and say whether it was the best so far."""
     measured, better = run.evaluate()
     iteration, players = run.learner.iteration, run.learner.players()
-    rates = win_rates(run.game, players, evaluation_seed(run.config.seed, iteration))
+    rates = run.win_rates(players)
     curves.scalars(iteration, report.evaluation_scalars(measured) | rates | {"charts/seconds": run.seconds})
-    for level in sorted({1, run.game.depth}) if report.can_picture(run.game) else ():
+    for level in sorted({1, run.game.depth}) if picture and report.can_picture(run.game) else ():
         figure = report.sampling_figure(run.game, players["bob"], level)
         curves.picture(iteration, f"eval/bob/sampling_level_{level}", figure)
     curves.flush()
@@ -220,28 +238,28 @@ def _evaluate(run: Run, curves: report.Curves, bar: tqdm) -> bool:
     return better
 
 
-def win_rates(game: Game, players: dict[str, Player], seed: list[int]) -> dict[str, float]:
-    """Alice's win rate in a few debates of the learned pair with each other and with scripted players, as curves."""
-    pairs = [("learned", "learned"), ("learned", "lp"), ("worst_case", "learned"), ("honest", "learned")]
-    rates = {}
-    for number, (alice, bob) in enumerate(pairs):
-        alices, bobs = {"learned": players["alice"]}, {"learned": players["bob"]}
-        try:
-            one = alices.get(alice) or scripted.alice(alice, game)
-            other = bobs.get(bob) or scripted.bob(bob, game)
-        except (PlayerError, ExactError):
-            continue
-        counts = play(game, one, other, CURVE_DEBATES, [*seed, number])
-        rates[f"eval/win_rate/{alice}_vs_{bob}"] = counts.alice_wins / counts.debates
-    return rates
+def scripted_players(game: Game, opponent: Player | None = None) -> tuple[dict[str, Player], dict[str, Player]]:
+    """The scripted Alices and Bobs, by name, that can play this game; `best_response` to the opponent if one is given."""
+    alices: dict[str, Player] = {}
+    bobs: dict[str, Player] = {}
+    for name in scripted.ALICES:
+        with suppress(PlayerError, ExactError):
+            alices[name] = scripted.alice(name, game, opponent)
+    for name in scripted.BOBS:
+        with suppress(PlayerError, ExactError):
+            bobs[name] = scripted.bob(name, game)
+    return alices, bobs
 
 
 def conclude(game: Game, players: dict[str, Player], debates: int, seed: int) -> dict[str, Any]:
     """Everything that is measured of a trained pair: the averaged copies, the last iterates, and all against all."""
-    measured = evaluate(game, players["alice"], players["bob"])
-    last = evaluate(game, players["alice_last"], players["bob_last"])
-    crossed = cross_play(game, players, debates, evaluation_seed(seed, FINAL))
-    return {**measured, "last": last, "cross_play": crossed}
+    seed = evaluation_seed(seed, FINAL)
+    measured = evaluate(game, players["alice"], players["bob"], debates, seed)
+    last = evaluate(game, players["alice_last"], players["bob_last"], debates, seed)
+    alices, bobs = scripted_players(game, players["bob"])
+    alices = {"learned": players["alice"], "learned_last": players["alice_last"], **alices}
+    bobs = {"learned": players["bob"], "learned_last": players["bob_last"], **bobs}
+    return {**measured, "last": last, "cross_play": cross_play(game, alices, bobs, debates, seed)}
 
 
 def not_finite(state: Any, name: str = "learner") -> str | None:

@@ -44,7 +44,9 @@ class EnvConfig:
     tremble: float = 0.2
 
     def __post_init__(self) -> None:
-        _require(_is_int(self.depth) and 1 <= self.depth <= 200, "env.depth", self.depth, "a whole number from 1 to 200")
+        _require(
+            _is_int(self.depth) and 1 <= self.depth <= 200, "env.depth", self.depth, "a whole number from 1 to 200"
+        )
         for key in ("rho", "p_false", "noise", "query_cost", "tremble"):
             _require(_is_real(getattr(self, key)), f"env.{key}", getattr(self, key), "a number")
         try:
@@ -86,14 +88,20 @@ class ProblemConfig:
     def __post_init__(self) -> None:
         _require(
             isinstance(self.aggregators, list | tuple) and all(isinstance(a, str) for a in self.aggregators),
-            "problem.aggregators", self.aggregators, "a list of aggregators in written form",
+            "problem.aggregators",
+            self.aggregators,
+            "a list of aggregators in written form",
         )
         _require(self.family in (None, "threshold", "table"), "problem.family", self.family, "'threshold' or 'table'")
         for key, low, high in (("size", 1, 10_000), ("width", 1, NARROW), ("menu", 1, 64)):
             value = getattr(self, key)
-            _require(_is_int(value) and low <= value <= high, f"problem.{key}", value, f"a whole number {low} to {high}")
+            _require(
+                _is_int(value) and low <= value <= high, f"problem.{key}", value, f"a whole number {low} to {high}"
+            )
         _require(_is_int(self.seed) and self.seed >= 0, "problem.seed", self.seed, "a whole number of at least 0")
-        _require(bool(self.aggregators) or self.family or self.path, "problem.aggregators", [], "at least one aggregator")
+        _require(
+            bool(self.aggregators) or self.family or self.path, "problem.aggregators", [], "at least one aggregator"
+        )
 
 
 def _require(holds: object, key: str, value: object, expected: str) -> None:

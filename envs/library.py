@@ -43,7 +43,9 @@ class Library:
         bits: int8 (2^Q, Q), the assignment behind each code.
     """
 
-    def __init__(self, aggregators: tuple[Aggregator, ...], rho: float, xp: Any = np, device: str | None = None) -> None:
+    def __init__(
+        self, aggregators: tuple[Aggregator, ...], rho: float, xp: Any = np, device: str | None = None
+    ) -> None:
         self.aggregators = tuple(aggregators)
         self.rho = rho
         self.xp = xp

@@ -90,7 +90,8 @@ class Layout:
         add("rho", 1, 0, "1 / rho")
         add("position", q, 0, "one-hot: the sub-claim that Alice is answering, or whose lie bit she is choosing")
         add("assignment", q, -1, "Alice's answers so far; Bob sees them when they are finished")
-        add("lies", q if game.adversarial else 0, -1, "+1 where Alice says her answer is false, -1 where true; Alice only")
+        lies = q if game.adversarial else 0
+        add("lies", lies, -1, "+1 where Alice says that her answer is a lie, -1 where it is none; Alice only")
         add("truths", q, -1, "the chosen sub-claims' true answers, where settled; Alice, and Bob with `bob_sees` truth")
         self._add_aggregator(add, "", "the chosen aggregator's")
         self._description_size = fields[-1].stop - next(f.start for f in fields if f.name == "weights")

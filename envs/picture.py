@@ -91,7 +91,8 @@ def _row(axes: Any, game: Game, told: Story, here: Round, x: float, y: float) ->
     for number, i in enumerate(shown):
         at = start + gap * number
         if i is None:
-            axes.text(at, below, f"+{here.aggregator.width - len(shown) + 1}", size=10, color=INK, ha="center", va="center")
+            more = f"+{here.aggregator.width - len(shown) + 1}"
+            axes.text(at, below, more, size=10, color=INK, ha="center", va="center")
             continue
         bold = i == sampled
         line = {"color": INK, "linewidth": 3.5} if bold else {"color": FAINT, "linewidth": 1.2}

@@ -81,10 +81,8 @@ def deal(game: Game, u: Array) -> State:
     library, n = game.library, u.shape[0]
     integers, bits = library.zeros((n,), "int64"), library.zeros((n,), "int8")
     false = library.array(u[:, 1] < game.p_false, "int8")
-    if game.tree is None:
-        truth = library.array(u[:, 0] < 0.5, "int8") ^ false
-    else:
-        truth = game.tree.answer[integers]
+    even = library.array(u[:, 0] < 0.5, "int8")
+    truth = even ^ false if game.tree is None else game.tree.answer[integers]
     claimed = bits if game.free_root else truth ^ false
     state = State(
         phase=CLAIM, path=(), node=integers, level=integers + game.depth, claimed=claimed, truth=truth,

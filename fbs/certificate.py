@@ -72,7 +72,7 @@ class Certificate:
 
     @cached_property
     def sampling(self) -> np.ndarray:
-        """Optimal sampling distribution p of this cover: float64 (q,), p_i in proportion to c_i t_i.
+        """Optimal sampling distribution p of this cover: float64 (q,), read-only, p_i in proportion to c_i t_i.
 
         Raises:
             ConstantError: the value is 0.
@@ -80,7 +80,9 @@ class Certificate:
         spent = np.array([float(c * t) for c, t in zip(self.capacities, self.cover, strict=True)])
         if not spent.sum() > 0:
             raise ConstantError(f"{_at(self)}: no block is sensitive, so no sub-claim is worth sampling")
-        return spent / spent.sum()
+        p = spent / spent.sum()
+        p.flags.writeable = False  # kept, and handed to whoever asks
+        return p
 
     def verify(self, tolerance: float = 1e-8) -> None:
         """Check the proof; no solver is called.

@@ -126,8 +126,6 @@ class SensitivityTable:
         ones = (Fraction(1),) * self.aggregator.width
         representative = self._representative[code]
         assignments = all_assignments(self.aggregator.width)
-        blocks = np.empty_like(self.blocks(representative))
-        blocks[:, self._order[code]] = self.blocks(representative)
         found = listed_certificate(
             self.aggregator, tuple(assignments[representative].tolist()), ones, self.blocks(representative)
         )

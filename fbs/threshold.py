@@ -27,15 +27,14 @@ def threshold_certificate(
     """By generating blocks. Exact if the capacities are fractions and the groups not too many, else in floats."""
     z = np.array(assignment)
     masses = np.array(capacities, dtype=np.float64)
-    labels = group_labels(aggregator, z, masses)
+    ranks = {capacity: rank for rank, capacity in enumerate(sorted(set(capacities)))}  # fractions too close for floats
+    labels = group_labels(aggregator, z, np.array([ranks[capacity] for capacity in capacities]))
     generated = generate_cover(aggregator, z, masses, labels)
     if isinstance(capacities[0], Fraction) and labels.max() < MAX_EXACT_GROUPS:
         certificate = _exact_certificate(aggregator, assignment, capacities, labels, generated)
         if certificate is not None:
             return certificate
     cover = generated.solution.x[labels]
-    lightest = aggregator.lightest_block(z, cover)
-    cover = cover / min(1.0, lightest[0]) if lightest else cover
     source = partial(_packing, labels, generated.counts, np.maximum(generated.solution.duals, 0).tolist())
     return Certificate(aggregator, assignment, capacities, float(masses @ cover), tuple(cover.tolist()), source, False)
 

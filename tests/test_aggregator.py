@@ -121,8 +121,8 @@ def test_tally_is_the_sum_over_assignments(f: Aggregator, data: st.DataObject) -
 @quick
 @given(either, st.data())
 def test_reachable_says_where_the_tally_is_positive(f: Aggregator, data: st.DataObject) -> None:
-    options = st.tuples(*[st.booleans()] * f.width)
-    zero, one = (np.array(data.draw(st.tuples(options, options))) for _ in range(2))
+    choice = st.sampled_from([(True, True), (True, False), (False, True)] * 5 + [(False, False)])
+    zero, one = np.moveaxis(np.array(data.draw(st.tuples(*[st.tuples(*[choice] * f.width)] * 4))), -1, 0)
     expected = np.array(f.tally(zero, one)) > 0
     assert np.array_equal(f.reachable(zero, one), expected)
     by_torch = f.reachable(torch.tensor(zero), torch.tensor(one))
@@ -271,6 +271,18 @@ def test_exact_masses_that_fit_no_machine_integer() -> None:
     mass, block = Threshold((1, 1, 1, 1), 3).lightest_block([1, 1, 1, 1], primes)
     assert mass == primes[1] + primes[2]
     assert block.tolist() == [False, True, True, False]
+
+
+@pytest.mark.parametrize("seed", range(300))
+def test_cheapest_against_all_subsets(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(2, 7))
+    gains, masses = rng.integers(1, 12, n), rng.integers(0, 30, n).astype(float)
+    need = int(rng.integers(1, gains.sum() + 1))
+    best = min(masses[subset].sum() for subset in all_assignments(n).astype(bool) if gains[subset].sum() >= need)
+    chosen = cheapest(gains, need, masses)
+    assert masses[chosen].sum() == best
+    assert 0 <= gains[chosen].sum() - need < gains[chosen].min()  # enough, and nothing to spare
 
 
 def test_cheapest_refuses_what_it_cannot_keep() -> None:

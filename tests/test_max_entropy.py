@@ -35,6 +35,14 @@ def test_an_irrational_optimum() -> None:
     np.testing.assert_allclose(SensitivityTable(CUBIC).max_entropy(codes=[0b101111])[0], p, atol=1e-12)
 
 
+def test_an_optimum_on_a_bound_that_presses_with_no_force() -> None:
+    """At 11011 the sum 16 must fall by 10 of the gains 9, 9, 1, 1: blocks 01, 02, 03, 12, 13. The face is t = (a, a,
+    1-a, 1-a) with a >= 1/2, and entropy is largest at a = 1/2 with or without that bound. Path following alone stops
+    1e-7 short."""
+    p = max_entropy_sampling(parse("threshold 9,9,-1,1,-3 >= 7"), [1, 1, 0, 1, 1])
+    np.testing.assert_allclose(p, [1 / 4, 1 / 4, 1 / 4, 1 / 4, 0], atol=1e-12)
+
+
 def entropy(p: np.ndarray) -> float:
     positive = p[p > 0]
     return float(-(positive * np.log(positive)).sum())

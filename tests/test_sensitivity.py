@@ -147,6 +147,14 @@ def test_a_wide_threshold_with_one_weight_is_a_majority() -> None:
     assert certificate.value == Fraction(40, 15)
 
 
+def test_capacities_that_only_fractions_tell_apart() -> None:
+    """Equal weights, two capacities that differ by 1e-30: `at least 1` of 12 zeros, so the value is their sum."""
+    capacities = [Fraction(1), 1 + Fraction(1, 10**30)] * 6
+    certificate = sensitivity(Threshold((1,) * 12, 1), [0] * 12, capacities)
+    certificate.verify()
+    assert certificate.exact and certificate.value == sum(capacities)
+
+
 def test_too_many_groups_for_fractions_still_verify() -> None:
     """Above the limit of groups the answer is a float one; lowering the limit shows that route at a small width."""
     f, z = Threshold(tuple(range(1, 31)), 100), [1, 0] * 15

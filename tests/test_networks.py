@@ -1,0 +1,125 @@
+"""The networks' symmetry, and that their policies are distributions over legal moves."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+import torch
+
+from agents.networks import NetworkInput
+from agents.policy import AlicePolicy, BobPolicy, LearnedPlayer
+from envs import rules
+from envs.config import EnvConfig, ProblemConfig
+from envs.engine import debate, draws, step
+from envs.game import Game
+from envs.rules import OVER, RESPOND
+from envs.view import legal_moves, view
+
+
+def swapped_table(bits: str, order: tuple[int, ...]) -> str:
+    """The truth table of z -> f(z[order]), with no use of the package."""
+    q = len(order)
+    rows = list(itertools.product((0, 1), repeat=q))
+    value = dict(zip(rows, bits, strict=True))
+    return "".join(value[tuple(row[i] for i in order)] for row in rows)
+
+
+PAIRS = [
+    ("threshold 3,2,2,1,1 >= 5", "threshold 1,3,2,1,2 >= 5", (1, 2, 4, 0, 3)),  # weights move as the sub-claims do
+    ("table 01101000", "table " + swapped_table("01101000", (2, 0, 1)), (2, 0, 1)),
+]
+
+
+@pytest.mark.parametrize(("first", "second", "order"), PAIRS)
+def test_reordering_the_sub_claims_reorders_the_outputs(first, second, order):
+    """g(z) = f(z[order]): sub-claim order[j] of g plays the part of sub-claim j of f, for both debaters."""
+    game = Game(EnvConfig(rho=5), ProblemConfig(aggregators=[first, second]), torch)
+    q = game.width
+    torch.manual_seed(0)
+    alice, bob = AlicePolicy(game, 32), BobPolicy(game, 32)
+    z = torch.tensor(list(itertools.product((0, 1), repeat=q)))
+    moved = torch.zeros_like(z)
+    moved[:, list(order)] = z
+    n = len(z)
+
+    def at(aggregator: int, assignment: torch.Tensor) -> NetworkInput:
+        ones = torch.ones(n, dtype=torch.long)
+        return NetworkInput(ones, ones, ones, ones * aggregator, assignment, torch.full((n, q), -1))
+
+    ours, theirs = bob.responses(at(0, z)), bob.responses(at(1, moved))
+    torch.testing.assert_close(theirs[:, :2], ours[:, :2])
+    torch.testing.assert_close(theirs[:, 2:][:, list(order)], ours[:, 2:])
+    assert ours[:, 2:].std(0).min() > 1e-4  # the assignment matters, so the comparison above says something
+    torch.testing.assert_close(alice.lies(at(1, moved))[:, list(order)], alice.lies(at(0, z)))
+    torch.testing.assert_close(alice.answers(at(1, moved))[:, list(order)], alice.answers(at(0, z)))
+
+
+def test_a_swapped_table_is_told_apart():
+    """Two tables of the same size whose sub-claims differ must not look the same to Bob."""
+    game = Game(EnvConfig(rho=5), ProblemConfig(aggregators=["table 00010111", "table 00000111"]), torch)
+    torch.manual_seed(0)
+    bob = BobPolicy(game, 32)
+    ones = torch.ones(1, dtype=torch.long)
+    z, hidden = torch.tensor([[1, 1, 1]]), torch.full((1, 3), -1)
+    outputs = [bob.responses(NetworkInput(ones, ones, ones, ones * a, z, hidden)) for a in (0, 1)]
+    assert (outputs[0] - outputs[1]).abs().max() > 1e-4
+
+
+@pytest.mark.parametrize("xp", [np, torch])
+@pytest.mark.parametrize(
+    ("env", "problem"),
+    [
+        (EnvConfig(root_claim="free"), ProblemConfig()),
+        (EnvConfig(oracle="random", bob_sees="truth"), ProblemConfig(aggregators=["majority 3", "or 4"], menu=3)),
+    ],
+)
+def test_learned_players_play_legal_moves_with_their_probabilities(env, problem, xp):
+    """Every probability row sums to 1 on legal moves alone, and nobody ever loses by an illegal move."""
+    game = Game(env, problem, xp)
+    torch.manual_seed(1)
+    alice, bob = LearnedPlayer(AlicePolicy(game, 16)), LearnedPlayer(BobPolicy(game, 16))
+    uniform = draws(0)
+    numbers = uniform if xp is np else (lambda n, k: torch.as_tensor(uniform(n, k)))
+    state = rules.deal(game, numbers(200, game.draws))
+    while state.phase != OVER:
+        player = bob if state.phase == RESPOND else alice
+        seen = view(game, state)
+        chances, legal = np.asarray(player.probabilities(seen)), np.asarray(legal_moves(seen))
+        going = np.asarray(seen.active)
+        np.testing.assert_allclose(chances[going].sum(-1), 1, atol=1e-6)
+        assert chances[going][~legal[going]].max(initial=0) < 1e-12
+        state = step(game, state, player.act(seen, numbers(200, 1 + game.width)), numbers(200, game.draws))
+    assert not np.isin(np.asarray(state.ending), [rules.ILLEGAL, rules.INCONSISTENT]).any()
+
+
+def test_learned_moves_follow_the_probabilities():
+    """Counts of 20,000 assignments at one claim against the probabilities: chi-square below its 99.9% quantile."""
+    from scipy.stats import chi2
+
+    game = Game(EnvConfig(), ProblemConfig(), np)
+    torch.manual_seed(2)
+    alice = LearnedPlayer(AlicePolicy(game, 16))
+    state = rules.deal(game, draws(0)(1, game.draws))
+    state = state._replace(**{k: np.repeat(v, 20_000, 0) for k, v in state._asdict().items() if hasattr(v, "shape")})
+    seen = view(game, state)
+    expected = alice.probabilities(seen)[0] * 20_000
+    moves = alice.act(seen, draws(3)(20_000, 1 + game.width))
+    counts = np.bincount(np.asarray(game.library.code(moves)), minlength=len(expected))
+    met = expected > 5
+    statistic = ((counts - expected)[met] ** 2 / expected[met]).sum()
+    assert statistic < chi2.ppf(0.999, met.sum() - 1)
+
+
+def test_untrained_players_finish_a_wide_claim_tree(tmp_path):
+    """A claim with 21 sub-claims: answers are drawn without listing them, and give the claimed bit whenever one can."""
+    import json
+
+    leaves = [{"claim": f"paper {i}", "answer": i % 2} for i in range(21)]
+    path = tmp_path / "wide.json"
+    path.write_text(json.dumps({"claim": "it holds", "aggregator": "majority", "children": leaves}))
+    game = Game(EnvConfig(rho=21), ProblemConfig(path=str(path)), np)
+    torch.manual_seed(0)
+    end = debate(game, LearnedPlayer(AlicePolicy(game, 16)), LearnedPlayer(BobPolicy(game, 16)), 300, draws(0))
+    assert not np.isin(end.ending, [rules.ILLEGAL, rules.INCONSISTENT]).any()

@@ -1,0 +1,195 @@
+"""A run that was killed and resumed ends with the weights of one that was not, to the last bit.
+
+The expected weights are those of a run that nobody touched; nothing else could be the right answer.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import torch
+
+import train
+from agents import training
+from agents.run_folder import RunFolder, load_checkpoint
+
+ROOT = Path(__file__).resolve().parent.parent
+ITERATIONS = 9
+TINY = [
+    "--problem.aggregators", "[majority 3]", "--env.depth", "1", "--env.rho", "2", "--learner.batch", "64",
+    "--learner.hidden", "8", "--learner.iterations", str(ITERATIONS), "--threads", "1", "--evaluations", "2",
+    "--checkpoint_every", "2", "--debates", "20",
+]  # fmt: skip
+
+
+def run(folder, *extra):
+    return train.main([*TINY, "--run_dir", str(folder), *extra])
+
+
+def final_state(folder):
+    checkpoint = load_checkpoint(RunFolder(folder).last)
+    assert checkpoint["iteration"] == ITERATIONS
+    return checkpoint["learner"], checkpoint["best"]
+
+
+def assert_identical(one, other, place="state"):
+    if isinstance(one, torch.Tensor):
+        assert one.dtype == other.dtype, place
+        assert torch.equal(one, other), place
+    elif isinstance(one, dict):
+        assert one.keys() == other.keys(), place
+        for key in one:
+            assert_identical(one[key], other[key], f"{place}.{key}")
+    elif isinstance(one, list | tuple):
+        assert len(one) == len(other), place
+        for number, (a, b) in enumerate(zip(one, other, strict=True)):
+            assert_identical(a, b, f"{place}.{number}")
+    else:
+        assert one == other, place
+
+
+@pytest.fixture(scope="module")
+def untouched(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("untouched") / "run"
+    assert run(folder) == 0
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def no_pictures(untouched, monkeypatch):
+    """They cost more than all else; the untouched run has them, so they are seen to change nothing."""
+    monkeypatch.setattr(training.report, "can_picture", lambda game: False)
+
+
+@contextlib.contextmanager
+def in_its_own_process(folder, *extra):
+    process = subprocess.Popen(
+        [sys.executable, "train.py", *TINY, "--run_dir", str(folder), *extra], cwd=ROOT,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, "OMP_NUM_THREADS": "1"},
+    )  # fmt: skip
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def test_killed_at_several_moments(untouched, tmp_path):
+    folder = tmp_path / "run"
+    # After these words on standard error, and so many seconds more: in the first steps, in the middle of the run,
+    # and after the last step, while the end is being evaluated.
+    moments = [("iteration 0 of 9", 0.0), ("iteration 5 of 9", 0.05), ("iteration 9 of 9", 0.02)]
+    for words, seconds in moments:
+        with in_its_own_process(folder, "--resume", "auto") as process:
+            for line in process.stderr:
+                if words in line:
+                    break
+            else:
+                pytest.fail(f"never said {words!r}")
+            time.sleep(seconds)
+            process.send_signal(signal.SIGKILL)
+            process.wait(timeout=30)
+            assert process.returncode == -signal.SIGKILL
+        assert not (folder / "summary.json").exists()
+    assert run(folder, "--resume", "auto") == 0
+    assert_identical(final_state(untouched), final_state(folder))
+
+
+class Killed(BaseException):
+    """The process ended here."""
+
+
+def test_killed_at_every_write(untouched, tmp_path, monkeypatch):
+    """Each session ends at its next write to disk, before or after the rename, until none of them is left."""
+    folder, replace, sessions, left = tmp_path / "run", os.replace, 0, 0
+
+    def ending_replace(source, target):
+        nonlocal left
+        if left == 0:
+            raise Killed
+        left -= 1
+        replace(source, target)
+
+    monkeypatch.setattr(os, "replace", ending_replace)
+    while sessions < 60:
+        sessions += 1
+        left = sessions % 3 + 1  # writes that this session completes before it ends
+        try:
+            assert run(folder, "--resume", "auto") == 0
+            break
+        except Killed:
+            continue
+    assert 5 < sessions < 60
+    assert_identical(final_state(untouched), final_state(folder))
+
+
+def test_sigint_saves_and_says_how_to_go_on(untouched, tmp_path, capfd):
+    folder = tmp_path / "a run"
+    with in_its_own_process(folder) as process:
+        for line in process.stderr:
+            if "iteration 0 of 9" in line:
+                break
+        process.send_signal(signal.SIGINT)
+        said = process.stderr.read()
+        assert process.wait(timeout=60) == 130
+    assert f"python train.py --run_dir '{folder}' --resume auto" in said
+    assert "Traceback" not in said
+    stopped = load_checkpoint(RunFolder(folder).last)
+    assert 1 <= stopped["iteration"] < ITERATIONS
+    # The command it printed, word for word: no configuration is repeated in it.
+    assert train.main(["--run_dir", str(folder), "--resume", "auto"]) == 0
+    assert f"tensorboard --logdir '{folder}'" in capfd.readouterr().out
+    assert_identical(final_state(untouched), final_state(folder))
+
+
+def test_how_often_is_evaluated_and_saved_changes_no_weight(untouched, tmp_path):
+    folder = tmp_path / "run"
+    assert run(folder, "--evaluations", "9", "--checkpoint_every", "5", "--debates", "7") == 0
+    assert_identical(final_state(untouched)[0], final_state(folder)[0])
+
+
+def test_the_seed_changes_the_weights(untouched, tmp_path):
+    folder = tmp_path / "run"
+    assert run(folder, "--seed", "1") == 0
+    with pytest.raises(AssertionError):
+        assert_identical(final_state(untouched)[0], final_state(folder)[0])
+
+
+def test_events_past_the_checkpoint_are_purged(tmp_path, monkeypatch):
+    """A session that got to iteration 3 past a checkpoint at 2 leaves no second point at 3."""
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    folder, step = tmp_path / "run", training.Run.step
+
+    def ending_step(self):
+        if self.learner.iteration == 3:
+            raise Killed
+        return step(self)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(training.Run, "step", ending_step)
+        with pytest.raises(Killed):
+            run(folder)
+    assert load_checkpoint(RunFolder(folder).last)["iteration"] == 2
+    assert run(folder, "--resume") == 0
+    events = EventAccumulator(str(folder)).Reload()
+    for tag in ("losses/respond", "charts/iterations_per_second"):
+        assert [event.step for event in events.Scalars(tag)] == list(range(1, ITERATIONS + 1)), tag
+    assert [event.step for event in events.Scalars("eval/bob/worst_case_catch")] == [0, 5, 9]
+
+
+def test_seconds_of_all_sessions_are_summed(tmp_path):
+    folder = RunFolder(tmp_path / "run")
+    assert run(folder) == 0
+    checkpoint = load_checkpoint(folder.last)
+    folder.summary.unlink()
+    folder.save({**checkpoint, "seconds": checkpoint["seconds"] + 1000})
+    assert run(folder, "--resume") == 0
+    assert 1000 < folder.load_summary()["seconds"] < 1100
