@@ -4,8 +4,8 @@
     python eval.py match --config configs/NAME.yaml --alice worst_case --bob lp --debates 100000
     python eval.py audit FILE --rho 4
 
-Each takes --json PATH (`-`: standard output, and nothing else there) and --help. Exit status: 0 done, 2 a mistake in the
-arguments or files, 130 interrupted.
+Each takes --help, and --json PATH (`-`: standard output, and nothing else there). Exit status: 0 done, 2 a mistake in
+the arguments or files, 130 interrupted.
 """
 
 from __future__ import annotations
@@ -16,10 +16,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from agents.configuration import (
-    DEFAULT, SECTIONS, TrainConfig, build, differing, load_file, new_parser, parse, refuse,
-)  # fmt: skip
-from agents.run_folder import RunError, RunFolder, write_json
+from agents.configuration import DEFAULT, TrainConfig, build, differing, load_file, new_parser, parse, refuse
+from agents.run_folder import RunFolder, write_json
 from envs.config import ConfigError, EnvConfig, ProblemConfig
 
 INTERRUPTED = 130
@@ -97,8 +95,9 @@ def run(arguments: Sequence[str]) -> int:
     from agents.training import arena, conclude, learned_players
 
     seed = config.seed if options.seed is None else options.seed
-    players = learned_players(config, checkpoint)
-    measured = conclude(arena(config), players, options.debates or config.debates, seed)
+    game = arena(config)
+    players = learned_players(config, checkpoint, game)
+    measured = conclude(game, players, options.debates or config.debates, seed)
     about = {"run": str(folder), "checkpoint": options.checkpoint, "iteration": checkpoint["iteration"], "seed": seed}
     result = {**about, "seconds": round(checkpoint["seconds"], 1), **measured}
     return _give(result, table(result), options.json)
@@ -157,17 +156,17 @@ def _is_folder(name: str) -> bool:
     return Path(name).exists() or "/" in name
 
 
-def _player(side: str, name: str, *game_and_opponent: Any) -> Any:
+def _player(side: str, name: str, game: Any, *opponent: Any) -> Any:
     """A player by its scripted name or its run's folder."""
     if not _is_folder(name):
         from agents import players
 
-        return getattr(players, side)(name, *game_and_opponent)
+        return getattr(players, side)(name, game, *opponent)
     from agents.training import learned_players
 
     folder = RunFolder(name)
     config = folder.load_config()
-    return learned_players(config, folder.load(config))[side]
+    return learned_players(config, folder.load(config), game)[side]
 
 
 def audit(arguments: Sequence[str]) -> int:
@@ -204,7 +203,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Measure as the arguments say; returns the exit status."""
     arguments = list(sys.argv[1:] if arguments is None else arguments)
     if not arguments or arguments[0] in ("-h", "--help"):
-        print(f"{__doc__}\n" + "\n".join(f"  {name:8} {kind.__doc__.splitlines()[0]}" for name, (_, kind) in COMMANDS.items()))
+        summaries = [f"  {name:8} {kind.__doc__.splitlines()[0]}" for name, (_, kind) in COMMANDS.items()]
+        print("\n".join([__doc__, *summaries]))
         return 0 if arguments else 2
     command = arguments[0]
     try:

@@ -35,7 +35,7 @@ class TrainConfig:
         seed: Seed of everything: first weights, debates, evaluation.
         device: Where the networks learn: `cpu`, `cuda` or `cuda:N`.
         threads: CPU threads of torch. Part of the run, since sums are the same to the last bit only for the same
-            number of threads. More than 2 gain nothing on networks this small.
+            number of threads. More than 1 gain little on networks this small, and lose where cores are shared.
         evaluations: How often the pair is measured during training. Changes no weight.
         checkpoint_every: Iterations from one checkpoint to the next; each evaluation saves one as well.
         debates: Debates for each pair of players in the comparison at the end.
@@ -50,9 +50,9 @@ class TrainConfig:
     learner: LearnerConfig = field(default_factory=LearnerConfig)
     seed: int = 0
     device: str = "cpu"
-    threads: int = 2
+    threads: int = 1
     evaluations: int = 16
-    checkpoint_every: int = 10
+    checkpoint_every: int = 25
     debates: int = 4000
     run_dir: str | None = None
     resume: Literal["never", "auto", "always"] = "never"

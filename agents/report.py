@@ -22,9 +22,14 @@ LAYOUT = {
             "Multiline",
             ["eval/bob/worst_case_catch", "eval/bob/worst_case_catch_last", "eval/bob/game_value", "eval/bob/bound"],
         ],
-        "catch ratio": ["Multiline", ["eval/bob/catch_ratio_mean", "eval/bob/catch_ratio_min"]],
+        "catch ratio": [
+            "Multiline",
+            ["eval/bob/catch_ratio_mean", "eval/bob/catch_ratio_mean_last", "eval/bob/catch_ratio_min"],
+        ],
     },
-    "Both": {"exploitability": ["Multiline", [f"eval/exploitability/{side}" for side in ("alice", "bob", "nash_conv")]]},
+    "Both": {
+        "exploitability": ["Multiline", ["eval/exploitability", "eval/exploitability/alice", "eval/exploitability/bob"]]
+    },
 }
 
 # key in the measures, name, what it is at best, what it says
@@ -52,9 +57,8 @@ def pick(measured: dict[str, Any], key: str) -> float | None:
 def score(measured: dict[str, Any]) -> float:
     """What `best.pt` is chosen by, lower is better: NashConv; where that is not known, worst-case catch, else the mean
     catch ratio, both negated; 0 where nothing is known, which keeps the first."""
-    for value, sign in (
-        (pick(measured, "nash_conv"), 1), (pick(measured, "worst_case_catch"), -1), (pick(measured, "catch_ratio.mean"), -1),
-    ):  # fmt: skip
+    for key, sign in (("nash_conv", 1), ("worst_case_catch", -1), ("catch_ratio.mean", -1)):
+        value = pick(measured, key)
         if value is not None:
             return sign * value
     return 0.0
@@ -112,24 +116,28 @@ class Curves:
         self._writer.flush()
 
 
-def evaluation_scalars(measured: dict[str, Any], suffix: str = "") -> dict[str, float | None]:
-    """The curves of one evaluation."""
+def evaluation_scalars(measured: dict[str, Any], last: dict[str, Any]) -> dict[str, float | None]:
+    """The curves of one evaluation: of the averaged pair, and where the last iterate's Bob stands."""
     tags = {
         "eval/bob/worst_case_catch": "worst_case_catch",
+        "eval/bob/game_value": "game_value",
+        "eval/bob/bound": "bound",
         "eval/bob/catch_ratio_mean": "catch_ratio.mean",
         "eval/bob/catch_ratio_min": "catch_ratio.min",
         "eval/bob/optimal_face_tv": "optimal_face_tv",
         "eval/bob/challenges_of_stable": "challenge_errors.stable",
         "eval/bob/misses_of_unstable": "challenge_errors.unstable",
+        "eval/exploitability": "nash_conv",
         "eval/exploitability/alice": "exploitability.alice",
         "eval/exploitability/bob": "exploitability.bob",
         "eval/alice/honesty_rate": "honesty_rate",
+        "eval/alice/true_sub_claims": "true_sub_claims",
     }
-    values = {tag + suffix: pick(measured, key) for tag, key in tags.items()}
-    values["eval/exploitability/nash_conv" + suffix] = pick(measured, "nash_conv")
-    if not suffix:
-        values |= {f"eval/bob/{key}": pick(measured, key) for key in ("game_value", "bound")}
-    return values
+    values = {tag: pick(measured, key) for tag, key in tags.items()}
+    return values | {
+        "eval/bob/worst_case_catch_last": pick(last, "worst_case_catch"),
+        "eval/bob/catch_ratio_mean_last": pick(last, "catch_ratio.mean"),
+    }
 
 
 def can_picture(game: Game) -> bool:
@@ -163,9 +171,8 @@ def sampling_figure(game: Game, bob: Player, level: int) -> Any:
     for panel in panels[len(shown) :]:
         panel.set_visible(False)
     height = figure.get_figheight()
-    figure.subplots_adjust(
-        left=0.8 / figure.get_figwidth(), right=0.99, bottom=0.8 / height, top=1 - 0.6 / height, hspace=0.55, wspace=0.06
-    )
+    figure.subplots_adjust(left=0.8 / figure.get_figwidth(), right=0.99, hspace=0.55, wspace=0.06)
+    figure.subplots_adjust(bottom=0.8 / height, top=1 - 0.6 / height)
     figure.supylabel("probability of sampling the sub-claim", fontsize=9)
     figure.supxlabel("sub-claims: claimed answer, and w its weight", fontsize=9)
     figure.legend(*panels[0].get_legend_handles_labels(), loc="upper center", ncols=2, fontsize=9)

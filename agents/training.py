@@ -12,7 +12,6 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -24,7 +23,7 @@ from agents import report
 from agents.configuration import TrainConfig
 from agents.learning import LEARNERS
 from agents.match import play
-from agents.measures import cross_play, evaluate
+from agents.measures import bob_measures, cross_play, evaluate
 from agents.positions import ExactError
 from agents.run_folder import FORMAT, RunFolder, problem_digest, write_json
 from agents.scripted import PlayerError
@@ -46,18 +45,26 @@ class Interrupted(BaseException):
     """A signal asked the run to stop; its state is saved."""
 
 
-def new_learner(config: TrainConfig) -> Any:
-    """The learner that `config` names, on torch, at its start.
+def new_learner(config: TrainConfig, game: Game) -> Any:
+    """The learner that `config` names, at its start, for a game on torch.
 
     Raises:
-        ConfigError, ProblemError: the game cannot be played, or not by this learner.
+        ConfigError: this learner cannot play this game.
+    """
+    torch.set_num_threads(config.threads)
+    torch.manual_seed(config.seed)
+    return LEARNERS[config.learner.name](game, config.learner, config.seed)
+
+
+def training_game(config: TrainConfig) -> Game:
+    """The game that is learned, on torch.
+
+    Raises:
+        ConfigError, ProblemError: it cannot be played, or not here.
     """
     if config.device != "cpu" and not torch.cuda.is_available():
         raise ConfigError(f"device is {config.device!r}, but torch sees no such device here; use --device cpu")
-    torch.set_num_threads(config.threads)
-    torch.manual_seed(config.seed)
-    game = Game(config.env, config.problem, torch, config.device)
-    return LEARNERS[config.learner.name](game, config.learner, config.seed)
+    return Game(config.env, config.problem, torch, config.device)
 
 
 def arena(config: TrainConfig) -> Game:
@@ -65,10 +72,23 @@ def arena(config: TrainConfig) -> Game:
     return Game(config.env, config.problem).evaluation()
 
 
-def learned_players(config: TrainConfig, checkpoint: dict[str, Any]) -> dict[str, Player]:
-    """The players of a checkpoint: `alice` and `bob`, averaged and reported, `alice_last` and `bob_last`."""
-    learner = new_learner(replace(config, device="cpu"))
-    learner.load_state_dict(checkpoint["learner"])
+def learned_players(config: TrainConfig, checkpoint: dict[str, Any], game: Game) -> dict[str, Player]:
+    """The players of a checkpoint, to play `game`, which may be another than the one they learned.
+
+    Returns:
+        `alice` and `bob`, averaged and reported, `alice_last` and `bob_last`.
+
+    Raises:
+        ConfigError: their networks cannot read this game's claims.
+    """
+    learner = new_learner(config, game.on(torch))
+    try:
+        learner.load_state_dict(checkpoint["learner"])
+    except RuntimeError:  # torch's for weights that have no place
+        raise ConfigError(
+            "problem: these networks learned with truth tables to read and this game has none, or the other way round; "
+            "let them play the game they learned"
+        ) from None
     return learner.players()
 
 
@@ -96,7 +116,7 @@ class Run:
         self, config: TrainConfig, folder: RunFolder, checkpoint: dict[str, Any] | None, started: float
     ) -> None:
         self.config, self.folder = config, folder
-        self.learner, self.game = new_learner(config), arena(config)
+        self.learner, self.game = new_learner(config, training_game(config)), arena(config)
         self.scripted = scripted_players(self.game)
         self.started, self.best = started, {"score": math.inf, "iteration": -1}
         self.digest = problem_digest(config)
@@ -143,7 +163,8 @@ class Run:
         )  # fmt: skip
 
     def _diverged(self, what: str) -> str:
-        kept = f"the last good checkpoint is {self.folder.last}" if self.folder.last.exists() else "nothing is saved yet"
+        saved = self.folder.last.exists()
+        kept = f"the last good checkpoint is {self.folder.last}" if saved else "nothing is saved yet"
         return (
             f"at iteration {self.learner.iteration} these are no longer finite numbers: {what}; {kept}. "
             "Try a smaller --learner.learning_rate or --learner.step_size, with another --run_dir"
@@ -159,7 +180,6 @@ class Run:
         if better:
             self.best = {"score": score, "iteration": self.learner.iteration}
         return measured, better
-
 
     def win_rates(self, players: dict[str, Player]) -> dict[str, float]:
         """Alice's win rates in a few debates, as curves: the learned pair, and each of them with scripted players."""
@@ -226,7 +246,8 @@ def _evaluate(run: Run, curves: report.Curves, bar: tqdm, picture: bool) -> bool
     measured, better = run.evaluate()
     iteration, players = run.learner.iteration, run.learner.players()
     rates = run.win_rates(players)
-    curves.scalars(iteration, report.evaluation_scalars(measured) | rates | {"charts/seconds": run.seconds})
+    last = bob_measures(run.game, players["bob_last"])
+    curves.scalars(iteration, report.evaluation_scalars(measured, last) | rates | {"charts/seconds": run.seconds})
     for level in sorted({1, run.game.depth}) if picture and report.can_picture(run.game) else ():
         figure = report.sampling_figure(run.game, players["bob"], level)
         curves.picture(iteration, f"eval/bob/sampling_level_{level}", figure)
@@ -239,7 +260,7 @@ def _evaluate(run: Run, curves: report.Curves, bar: tqdm, picture: bool) -> bool
 
 
 def scripted_players(game: Game, opponent: Player | None = None) -> tuple[dict[str, Player], dict[str, Player]]:
-    """The scripted Alices and Bobs, by name, that can play this game; `best_response` to the opponent if one is given."""
+    """The scripted Alices and Bobs, by name, that can play this game; `best_response` if an opponent is given."""
     alices: dict[str, Player] = {}
     bobs: dict[str, Player] = {}
     for name in scripted.ALICES:

@@ -242,7 +242,7 @@ class raw_env(AECEnv, EzPickle):
         self.infos = {
             agent: {
                 "action_mask": mask.copy(),
-                "query_book": query_book(self._state),
+                "query_book": query_book(self._state) if self._state.answer[0] >= 0 else [],
                 "ending": ENDINGS[self._state.ending[0]],
             }
             for agent, mask in self._nothing.items()

@@ -141,7 +141,7 @@ class Layout:
             out[self._aggregator] = row
             for where, bits in ((self._assignment, seen.assignment), (self._truths, seen.truths)):
                 if bits is not None:
-                    out[where] = (2 * bits[0] - 1) * row[self._present]
+                    out[where] = 2 * bits[0] - row[self._present]  # -1 or 1; past the width 0
         if seen.menu is not None and self._menu is not None:
             self._write_menu(out, seen)
 
@@ -153,7 +153,7 @@ class Layout:
             start += len(row)
             if not self._game.adversarial:
                 if seen.answers is not None:
-                    out[start : start + q] = (2 * seen.answers[0, k] - 1) * row[self._present]
+                    out[start : start + q] = 2 * seen.answers[0, k] - row[self._present]
                 start += q
 
     def state(self, out: np.ndarray, state: State) -> None:
@@ -162,7 +162,7 @@ class Layout:
         self.write(out[: self.size], seen)
         if self._lies is not None and seen.truths is not None:
             present = self.description(seen.aggregator.item())[self._present]
-            out[self._lies] = (2 * (state.assignment[0] ^ state.truths[0]) - 1) * present
+            out[self._lies] = 2 * (state.assignment[0] ^ state.truths[0]) - present
         claimed = 0 if state.phase == CLAIM else SIGN[state.root_claimed[0]]
         out[self.size :] = (claimed, SIGN[state.root_truth[0]], state.over[0], state.reward[0])
 

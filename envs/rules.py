@@ -157,20 +157,21 @@ def respond(game: Game, state: State, response: Array, u: Array) -> State:
     stable = library.stable(a, state.assignment, challenges & ~state.over)
     challenge = xp.where(stable, WRONG_CHALLENGE, RIGHT_CHALLENGE)
     ending = xp.where(challenges, challenge, xp.where(response == ACCEPT, CONCEDED, ILLEGAL))
-    state = _end(game, state, ~samples, ending, 1.0 - 2.0 * (ending == RIGHT_CHALLENGE))
-    moves, rows = ~state.over, game.rows(a)
+    reward = 1.0 - 2.0 * (ending == RIGHT_CHALLENGE)
+    moves, rows = samples & ~state.over, game.rows(a)
     if game.tree is None:
         node, level = state.node, xp.where(moves, state.level - 1, state.level)
     else:
         node = xp.where(moves, game.tree.first_child[state.node] + i, state.node)
         level = xp.where(moves, game.tree.level[node], state.level)
-    state = state._replace(
+    state = _end(
+        game, state, ~samples, ending, reward,
         path=(*state.path, xp.where(moves, i, -1)),
         node=node,
         level=level,
         claimed=xp.where(moves, state.assignment[rows, i], state.claimed),
         truth=xp.where(moves, state.truths[rows, i], state.truth),
-    )
+    )  # fmt: skip
     return _arrive(game, state, u)
 
 
@@ -188,30 +189,27 @@ def aggregator(game: Game, state: State) -> Array:
 
 def _arrive(game: Game, state: State, u: Array) -> State:
     """The debate has reached the claim in `state`: ask the oracle at a leaf, lay out the menu elsewhere."""
-    bottom = len(state.path) == game.depth
-    if game.tree is not None or bottom:
-        state = _ask_oracle(game, state, u)
-    if bottom:
-        return state._replace(phase=OVER)
+    if len(state.path) == game.depth:
+        return _ask_oracle(game, state, u, phase=OVER)
     phase = DECOMPOSE if game.menu > 1 else ASSIGN
     if game.tree is None:
         menu, answers = game.deal_menu(state.claimed if game.adversarial else state.truth, u[:, 2:])
         answers = state.answers if answers is None else answers
         return state._replace(phase=phase, menu=menu, answers=answers)
     menu, answers = game.tree_menu(state.node)
-    state = state._replace(menu=menu, answers=answers)
+    state = _ask_oracle(game, state, u, menu=menu, answers=answers)
     claimed = game.library.array(state.claimed, "int64")
     impossible = ~game.library.producible[aggregator(game, state), claimed]
     return _end(game, state, impossible, IMPOSSIBLE, -1.0, phase=phase)
 
 
-def _ask_oracle(game: Game, state: State, u: Array) -> State:
+def _ask_oracle(game: Game, state: State, u: Array, **changes: Any) -> State:
     """End the debates that have reached a leaf: the oracle says its truth, or with probability `noise` the opposite."""
     xp = game.xp
     leaf = (state.level == 0) & ~state.over
     said = state.truth ^ (u[:, 0] < game.noise)
     reward = state.reward + game.query_cost + (2 * (said == state.claimed) - 1)  # float64 on both libraries
-    return _end(game, state, leaf, ORACLE, reward, answer=xp.where(leaf, said, state.answer))
+    return _end(game, state, leaf, ORACLE, reward, answer=xp.where(leaf, said, state.answer), **changes)
 
 
 def _end(game: Game, state: State, ends: Array, ending: Array | int, reward: Array | float, **changes: Any) -> State:

@@ -2,7 +2,7 @@
 
 >>> import fbs
 >>> f = fbs.parse("threshold 3,2,2,1,1 >= 5")
->>> certificate = fbs.sensitivity(f, [1, 1, 1, 1, 1])
+>>> certificate = fbs.sensitivity(f, "11111")
 >>> certificate.value
 Fraction(9, 5)
 >>> certificate.sampling.round(4).tolist()
@@ -28,9 +28,12 @@ from fbs.aggregator import (
     parity,
 )
 from fbs.certificate import Certificate, CertificateError, ConstantError
+from fbs.committed_tree import TreeSensitivity, tree_sensitivity
+from fbs.max_entropy import max_entropy_sampling
 from fbs.notation import NotationError, assignment, parse
 from fbs.sensitivity import SensitivityError, sensitivity
 from fbs.stability import RhoError, check_rho, stable
+from fbs.table import SensitivityTable
 
 __all__ = [
     "MAX_TABLE_WIDTH",
@@ -44,17 +47,21 @@ __all__ = [
     "NotationError",
     "RhoError",
     "SensitivityError",
+    "SensitivityTable",
     "Symmetric",
     "Table",
     "Threshold",
+    "TreeSensitivity",
     "assignment",
     "at_least",
     "check_rho",
     "conjunction",
     "disjunction",
     "majority",
+    "max_entropy_sampling",
     "parity",
     "parse",
     "sensitivity",
     "stable",
+    "tree_sensitivity",
 ]

@@ -12,6 +12,7 @@ import numpy as np
 
 from fbs.aggregator import Aggregator, Composition, Symmetric, Threshold
 from fbs.certificate import Certificate, Number
+from fbs.notation import assignment as read_assignment
 
 LISTED_WIDTH = 10  # thresholds to this width list their blocks, whose basic covers are short fractions
 
@@ -30,7 +31,7 @@ def sensitivity(
 
     Args:
         aggregator: f of width q.
-        assignment: z, 0/1 (q,).
+        assignment: z, 0/1 (q,), or text such as "11100".
         capacities: c, nonnegative and finite (q,), 1 by default: then the value is the fractional block sensitivity of
             section 3.3 of the paper. Integers and fractions give exact answers, floats give floats.
 
@@ -62,8 +63,8 @@ def _kept_certificate(
 
 
 def checked_assignment(aggregator: Aggregator, assignment: Any) -> tuple[int, ...]:
-    """The assignment as a tuple of 0 and 1, or SensitivityError."""
-    z = np.asarray(assignment)
+    """The assignment as a tuple of 0 and 1, or SensitivityError (NotationError for text that is not one)."""
+    z = read_assignment(assignment) if isinstance(assignment, str) else np.asarray(assignment)
     if z.shape != (aggregator.width,):
         raise SensitivityError(
             f"{_short(aggregator)} needs an assignment of {aggregator.width} answers, not shape {z.shape}"

@@ -76,8 +76,9 @@ class TestPettingZoo:
     def test_seed(self, kwargs: dict) -> None:
         seed_test(lambda: fbs_debate_v0.env(**kwargs), num_cycles=100)
 
-    def test_render(self, kwargs: dict, capsys: pytest.CaptureFixture) -> None:
-        render_test(lambda render_mode: fbs_debate_v0.env(render_mode=render_mode, **kwargs))
+    @pytest.mark.parametrize("name", ["defaults", "free root", "menu of three", "bob sees truth", "claim tree", "crowd"])
+    def test_render(self, name: str, tmp_path: Path) -> None:
+        render_test(lambda render_mode: fbs_debate_v0.env(render_mode=render_mode, **arguments(name, tmp_path)))
 
     def test_raw_environment_passes_as_well(self) -> None:
         api_test(fbs_debate_v0.raw_env(), num_cycles=100)

@@ -27,11 +27,11 @@ def claim_tree(written: list[str], aggregator: list[int], answer: list[int]) -> 
 
 
 def ragged() -> ClaimTree:
-    """majority 3 of (a leaf, and 2 of leaves, UNEVEN of (leaf, leaf, or 2 of leaves))."""
+    """majority 3 of (a leaf, and 2 of leaves, UNEVEN of (leaf, or 2 of leaves, a constant of a leaf))."""
     return claim_tree(
-        ["majority 3", "and 2", UNEVEN, "or 2"],
-        [0, -1, 1, 2, -1, -1, -1, -1, 3, -1, -1],
-        [0, 1, 0, 0, 1, 1, 0, 1, 0, 0, 1],
+        ["majority 3", "and 2", UNEVEN, "or 2", "at_least 0 1"],
+        [0, -1, 1, 2, -1, -1, -1, 3, 4, -1, -1, -1],
+        [0, 1, 0, 0, 1, 1, 0, 0, 0, 0, 1, 1],
     )
 
 

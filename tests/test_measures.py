@@ -30,6 +30,16 @@ from fbs.optimal_face import optimal_face_distance
 from fbs.table import SensitivityTable
 
 
+class AcceptingBob:
+    needs_state = False
+
+    def act(self, seen, u) -> np.ndarray:
+        return np.zeros(len(u), int)
+
+    def probabilities(self, seen) -> np.ndarray:
+        return np.eye(2 + seen.game.width)[self.act(seen, seen.level)]
+
+
 def of(g: Game, alice: str, bob: str, **arguments) -> dict:
     return evaluate(g, players.alice(alice, g), players.bob(bob, g), **arguments)
 
@@ -175,6 +185,9 @@ def test_share_of_true_sub_claims() -> None:
         packing = fbs.sensitivity(f, z).packing
         total = float(sum(weight for _, weight in packing))
         lies.append(sum(len(block) * float(weight) / total for block, weight in packing) / 5)
+    assert found["true_sub_claims"] == pytest.approx(1 - np.mean(lies), abs=0.01)
+    deeper = game(p_false=1.0)  # of a debate that is over nothing more counts, and V_1 is the same for both bits
+    found = evaluate(deeper, players.alice("worst_case", deeper), AcceptingBob(), debates=20_000)
     assert found["true_sub_claims"] == pytest.approx(1 - np.mean(lies), abs=0.01)
 
 

@@ -25,7 +25,7 @@ ITERATIONS = 9
 TINY = [
     "--problem.aggregators", "[majority 3]", "--env.depth", "1", "--env.rho", "2", "--learner.batch", "64",
     "--learner.hidden", "8", "--learner.iterations", str(ITERATIONS), "--threads", "1", "--evaluations", "2",
-    "--checkpoint_every", "2", "--debates", "20",
+    "--checkpoint_every", "2", "--debates", "20", "--learner.epochs", "1",
 ]  # fmt: skip
 
 

@@ -1,0 +1,317 @@
+"""`train.py` from end to end on a tiny game: its files, what it prints, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import numpy as np
+import pytest
+import torch
+import yaml
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+import train
+from agents import report, training
+from agents.run_folder import RunFolder, load_checkpoint
+
+TINY = [
+    "--problem.aggregators", "[majority 3]", "--env.depth", "1", "--env.rho", "2", "--learner.batch", "64",
+    "--learner.hidden", "8", "--learner.iterations", "4", "--learner.epochs", "1", "--threads", "1",
+    "--evaluations", "2", "--checkpoint_every", "1", "--debates", "50",
+]  # fmt: skip
+
+
+def run(folder, *extra):
+    return train.main([*TINY, "--run_dir", str(folder), *extra])
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("finished") / "run"
+    assert run(folder) == 0
+    return folder
+
+
+def refusal(capsys, status=2):
+    """The one line that a refused call printed."""
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.startswith("train.py: ")
+    assert captured.err.count("\n") == 1
+    assert "Traceback" not in captured.err
+    return captured.err
+
+
+def test_summary_has_the_keys_that_scripts_rely_on(finished):
+    # DESIGN section 8; the game value of majority 3 at depth 1, rho 2: each bit has stable assignments of sensitivity
+    # 3/2 (unanimous) and 2 (one dissents), by fbs = m/a + (q-m)/b, so Bob catches with probability 1/2 at the worst.
+    summary = json.loads((finished / "summary.json").read_text())
+    assert summary["game_value"] == pytest.approx(0.5)
+    assert summary["bound"] == pytest.approx(0.5)
+    assert summary["seed"] == 0
+    assert summary["seconds"] > 0
+    assert 0 <= summary["worst_case_catch"] <= 0.5 + 1e-9
+    assert 0 <= summary["catch_ratio"]["min"] <= summary["catch_ratio"]["mean"] <= 1 + 1e-9
+    assert 0 <= summary["optimal_face_tv"] <= 1
+    assert set(summary["challenge_errors"]) == {"stable", "unstable"}
+    assert summary["challenge_errors"]["unstable"] is None
+    assert set(summary["exploitability"]) == {"alice", "bob"}
+    assert summary["honesty_rate"] is None
+    assert summary["cross_play"]["honest"]["learned"]["mean"] == 1.0
+    assert summary["iterations"] == 4
+    assert summary["last"]["game_value"] == summary["game_value"]
+
+
+def test_exploitability_of_bob_is_twice_what_his_worst_case_lacks_on_false_claims(finished):
+    # Rewards are +1 and -1, and half of the root claims are false: gain = 2 * 1/2 * (game value - worst-case catch).
+    summary = json.loads((finished / "summary.json").read_text())
+    assert summary["exploitability"]["bob"] == pytest.approx(summary["game_value"] - summary["worst_case_catch"])
+
+
+def test_run_folder_holds_what_it_should(finished):
+    names = {entry.name.split(".")[0] for entry in finished.iterdir()}
+    assert names == {"config", "checkpoints", "events", "summary"}
+    assert {entry.name for entry in (finished / "checkpoints").iterdir()} == {"last.pt", "best.pt"}
+    config = yaml.safe_load((finished / "config.yaml").read_text())
+    assert config["learner"]["iterations"] == 4
+    assert "run_dir" not in config
+    last = torch.load(finished / "checkpoints" / "last.pt", weights_only=True)
+    best = torch.load(finished / "checkpoints" / "best.pt", weights_only=True)
+    assert last["iteration"] == 4
+    assert best["iteration"] == last["best"]["iteration"]
+
+
+def test_best_is_the_evaluation_of_lowest_exploitability(finished):
+    events = EventAccumulator(str(finished)).Reload()
+    points = {event.step: event.value for event in events.Scalars("eval/exploitability")}
+    best = load_checkpoint(RunFolder(finished).best)
+    assert sorted(points) == [0, 2, 4]
+    assert points[best["iteration"]] == min(points.values())
+    assert best["best"]["score"] == pytest.approx(min(points.values()))
+
+
+def test_curves_and_pictures(finished):
+    events = EventAccumulator(str(finished), size_guidance={"images": 0}).Reload()
+    tags = events.Tags()
+    for tag in (
+        "charts/seconds", "charts/iterations_per_second", "losses/respond", "eval/win_rate/learned_vs_learned",
+        "eval/win_rate/worst_case_vs_learned", "eval/win_rate/learned_vs_lp", "eval/bob/worst_case_catch",
+        "eval/bob/game_value", "eval/bob/bound", "eval/bob/catch_ratio_mean", "eval/bob/catch_ratio_min",
+        "eval/bob/optimal_face_tv", "eval/exploitability/alice", "eval/exploitability/bob",
+        "eval/exploitability",
+    ):  # fmt: skip
+        assert tag in tags["scalars"], tag
+    assert tags["images"] == ["eval/bob/sampling_level_1"]
+    assert {tag.split("/")[0] for tag in tags["scalars"]} <= {"charts", "losses", "eval", "debug"}
+    picture = events.Images("eval/bob/sampling_level_1")[-1]
+    assert picture.width > 800
+    assert picture.height > 300
+    chart = report.LAYOUT["Bob beside the linear program"]["worst-case catch"][1]
+    assert [tag for tag in chart if tag not in tags["scalars"]] == []
+
+
+def test_sampling_picture_shows_bob_beside_the_linear_program():
+    # LP Bob's own bars are the maximum-entropy optimum, so both bars of each pair are equal.
+    from agents import players
+    from envs.config import EnvConfig, ProblemConfig
+    from envs.game import Game
+
+    game = Game(EnvConfig(tremble=0.0), ProblemConfig())
+    figure = report.sampling_figure(game, players.bob("lp", game), level=2)
+    shown = [panel for panel in figure.axes if panel.get_visible()]
+    assert len(shown) == report.PANELS
+    for panel in shown:
+        learned, lp = ([bar.get_height() for bar in bars] for bars in panel.containers)
+        assert learned == pytest.approx(lp, abs=1e-9)
+        assert sum(lp) == pytest.approx(1)
+        assert panel.get_title().startswith("threshold 3,2,2,1,1 >= 5 at ")
+
+
+def test_last_lines_say_where_the_run_is_and_how_to_see_it(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(report, "can_picture", lambda game: False)
+    folder = tmp_path / "run"
+    assert run(folder) == 0
+    out = capsys.readouterr().out
+    assert out.splitlines()[-2:] == [f"run: {folder}", f"curves: tensorboard --logdir {folder}"]
+    for words in ("worst-case catch", "catch ratio, mean", "exploitability", "game value", "honest", "best_response"):
+        assert words in out
+
+
+def test_json_to_standard_output_is_all_that_is_printed_there(finished, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(report, "can_picture", lambda game: False)
+    assert run(tmp_path / "run", "--json", "-") == 0
+    new = json.loads(capsys.readouterr().out)
+    old = json.loads((finished / "summary.json").read_text())
+    assert {key for key in old if old[key] != new[key]} <= {"seconds"}
+
+
+def test_a_finished_run_says_so(finished, capsys):
+    for resume in (["--resume"], ["--resume", "auto"]):
+        assert run(finished, *resume) == 0
+        assert "is finished" in capsys.readouterr().out
+    assert train.main(["--run_dir", str(finished), "--resume", "auto", "--json", "-"]) == 0
+    assert json.loads(capsys.readouterr().out) == json.loads((finished / "summary.json").read_text())
+
+
+def test_an_existing_run_is_refused_with_what_to_type(finished, capsys):
+    assert run(finished) == 2
+    line = refusal(capsys)
+    assert f"python eval.py run {finished}" in line
+    assert f"--run_dir {finished}-2" in line
+
+
+def test_an_unfinished_run_is_refused_with_what_to_type(tmp_path, capsys):
+    folder = tmp_path / "run"
+    folder.mkdir()
+    (folder / "config.yaml").write_text("seed: 0\n")
+    assert run(folder) == 2
+    assert f"python train.py --run_dir {folder} --resume auto" in refusal(capsys)
+
+
+def test_the_default_run_folder_is_named_after_the_configuration(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "runs" / "default-seed3").mkdir(parents=True)
+    (tmp_path / "runs" / "default-seed3" / "config.yaml").write_text("seed: 3\n")
+    assert train.main(["--seed", "3"]) == 2
+    assert "runs/default-seed3 " in refusal(capsys)
+
+
+@pytest.mark.parametrize(("place", "words"), [("missing", "no run to resume"), ("", "not a run folder")])
+def test_resuming_what_is_no_run(tmp_path, capsys, place, words):
+    (tmp_path / "notes.txt").write_text("not a run")
+    assert run(tmp_path / place, "--resume") == 2
+    assert words in refusal(capsys)
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["notes.txt"]
+
+
+def test_resuming_under_another_configuration_names_the_keys(finished, capsys):
+    assert run(finished, "--resume", "--env.rho", "3", "--learner.hidden", "16") == 2
+    line = refusal(capsys)
+    assert "env.rho: 2.0, now 3.0" in line
+    assert "learner.hidden: 8, now 16" in line
+
+
+def test_a_checkpoint_of_another_game_is_refused(finished, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(report, "can_picture", lambda game: False)
+    other = RunFolder(tmp_path / "other")
+    assert run(other.path, "--problem.aggregators", "[majority 5]", "--env.rho", "3") == 0
+    capsys.readouterr()
+    other.summary.unlink()
+    other.last.write_bytes(RunFolder(finished).last.read_bytes())
+    assert train.main(["--run_dir", str(other.path), "--resume"]) == 2
+    line = refusal(capsys)
+    assert "problem.aggregators: ['majority 3'], now ['majority 5']" in line
+
+
+@pytest.mark.parametrize("damage", ["torn", "empty", "text", "pickle", "foreign"])
+def test_a_damaged_checkpoint_is_refused_with_what_remains(finished, tmp_path, capsys, damage):
+    folder = RunFolder(tmp_path / "run")
+    folder.last.parent.mkdir(parents=True)
+    folder.config.write_bytes(RunFolder(finished).config.read_bytes())
+    whole = RunFolder(finished).last.read_bytes()
+    folder.best.write_bytes(whole)
+    if damage == "pickle":
+        torch.save({"format": 1, "config": np.random.default_rng(0)}, folder.last)  # an object that is no plain data
+    elif damage == "foreign":
+        torch.save({"weights": torch.zeros(2)}, folder.last)
+    else:
+        folder.last.write_bytes({"torn": whole[: len(whole) // 2], "empty": b"", "text": b"hello"}[damage])
+    assert train.main(["--run_dir", str(folder), "--resume"]) == 2
+    line = refusal(capsys)
+    assert str(folder.last) in line
+    assert "damaged" in line
+    assert f"cp {folder.best} {folder.last}" in line
+    folder.best.unlink()
+    assert train.main(["--run_dir", str(folder), "--resume"]) == 2
+    assert "another --run_dir" in refusal(capsys)
+
+
+def test_a_mistake_found_late_leaves_no_run_folder(tmp_path, capsys):
+    folder = tmp_path / "run"
+    missing = str(tmp_path / "none.json")
+    for extra in (["--env.rho", "1"], ["--problem.path", missing], ["--problem.aggregators", "[and]"]):
+        assert run(folder, *extra) == 2
+        refusal(capsys)
+        assert not folder.exists()
+
+
+class Broken:
+    """A learner whose loss, or weight, stops being a number at iteration 3."""
+
+    def __init__(self, game, config, seed):
+        self.iteration, self.weight = 0, torch.zeros(3)
+
+    def step(self):
+        self.iteration += 1
+        if self.iteration == 3:
+            self.weight[1] = math.nan
+        return {"losses/respond": math.nan if self.loss_too and self.iteration == 3 else 0.5}
+
+    def state_dict(self):
+        return {"bob": {"layer.weight": self.weight}, "iteration": self.iteration}
+
+    def load_state_dict(self, state):
+        self.weight, self.iteration = state["bob"]["layer.weight"].clone(), state["iteration"]
+
+    def players(self):
+        from agents.players import alice, bob
+        from envs.config import EnvConfig, ProblemConfig
+        from envs.game import Game
+
+        game = Game(EnvConfig(), ProblemConfig())
+        one, other = alice("random", game), bob("uniform", game)
+        return {"alice": one, "bob": other, "alice_last": one, "bob_last": other}
+
+
+@pytest.mark.parametrize(("loss_too", "names"), [(True, "losses/respond"), (False, "learner.bob.layer.weight")])
+def test_a_number_that_is_none_stops_the_run(tmp_path, capsys, monkeypatch, loss_too, names):
+    monkeypatch.setattr(Broken, "loss_too", loss_too, raising=False)
+    monkeypatch.setitem(training.LEARNERS, "mmd", Broken)
+    monkeypatch.setattr(report, "can_picture", lambda game: False)
+    folder = RunFolder(tmp_path / "run")
+    assert run(folder.path) == 1
+    captured = capsys.readouterr()
+    line = captured.err.splitlines()[-1]
+    assert "iteration 3" in line
+    assert names in line
+    assert "--learner.learning_rate" in line
+    assert str(folder.last) in line
+    assert "Traceback" not in captured.err
+    assert load_checkpoint(folder.last)["iteration"] == 2
+    assert not folder.summary.exists()
+
+
+def test_trains_on_a_claim_tree_and_notices_when_it_changes(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(report, "can_picture", lambda game: False)
+    leaves = [{"claim": f"leaf {i}", "answer": int(i < 2)} for i in range(3)]
+    tree = {"claim": "root", "aggregator": "majority", "children": leaves}
+    (tmp_path / "tree.json").write_text(json.dumps(tree))
+    folder = tmp_path / "run"
+    arguments = ["--problem.path", "tree.json", *TINY[2:], "--run_dir", str(folder)]
+    assert train.main(arguments) == 0
+    assert json.loads((folder / "summary.json").read_text())["game_value"] is None
+    capsys.readouterr()
+    leaves[0]["answer"] = 0
+    (tmp_path / "tree.json").write_text(json.dumps(tree))
+    assert train.main([*arguments, "--resume"]) == 2
+    assert "problem.path: the contents of" in refusal(capsys)
+    (tmp_path / "tree.json").unlink()
+    assert train.main([*arguments, "--resume"]) == 2
+    assert "problem.path: cannot read" in refusal(capsys)
+
+
+def test_score_prefers_nash_conv_then_worst_case_then_ratio():
+    full = {"nash_conv": 0.3, "worst_case_catch": 0.1, "catch_ratio": {"mean": 0.9}}
+    assert report.score(full) == 0.3
+    assert report.score({**full, "nash_conv": None}) == -0.1
+    assert report.score({"nash_conv": None, "worst_case_catch": None, "catch_ratio": {"mean": 0.9}}) == -0.9
+    assert report.score({"nash_conv": None, "worst_case_catch": None, "catch_ratio": None}) == 0.0
+
+
+def test_progress_line():
+    measured = {"worst_case_catch": 0.1012, "game_value": 1 / 9, "catch_ratio": {"mean": 0.934}}
+    assert report.progress_line(measured) == "worst-case catch 0.101 of 0.111 | ratio 0.93"
+    assert report.progress_line({"worst_case_catch": 0.25, "game_value": None}) == "worst-case catch 0.250"
+    assert report.progress_line({"catch_ratio": None}) == "evaluated"
