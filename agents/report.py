@@ -22,6 +22,10 @@ LAYOUT = {
             "Multiline",
             ["eval/bob/worst_case_catch", "eval/bob/worst_case_catch_last", "eval/bob/game_value", "eval/bob/bound"],
         ],
+        "catch rate against the learned Alice": [
+            "Multiline",
+            ["eval/bob/catch_rate", "eval/bob/game_value", "eval/bob/bound"],
+        ],
         "catch ratio": [
             "Multiline",
             ["eval/bob/catch_ratio_mean", "eval/bob/catch_ratio_mean_last", "eval/bob/catch_ratio_min"],
@@ -120,6 +124,7 @@ def evaluation_scalars(measured: dict[str, Any], last: dict[str, Any]) -> dict[s
     """The curves of one evaluation: of the averaged pair, and where the last iterate's Bob stands."""
     tags = {
         "eval/bob/worst_case_catch": "worst_case_catch",
+        "eval/bob/catch_rate": "catch_rate.mean",
         "eval/bob/game_value": "game_value",
         "eval/bob/bound": "bound",
         "eval/bob/catch_ratio_mean": "catch_ratio.mean",

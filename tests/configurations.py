@@ -1,4 +1,4 @@
-"""Games that the environment, the rules and the engine are all tested on, as arguments of `fbs_debate_v0.env`."""
+"""Games that the environment, the rules and the engine are all tested on, and random play in the environment."""
 
 from __future__ import annotations
 
@@ -6,12 +6,15 @@ import random
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from envs.config import EnvConfig, ProblemConfig
 from envs.fbs_debate import raw_env
 
 FOOTBRIDGE = str(Path(__file__).parent.parent / "examples" / "footbridge.yaml")  # ragged: leaves at depth 1, 2 and 3
 MIXED = ["threshold 3,2,2,1,1 >= 5", "majority 3", "parity 2", "table 0110", "majority(and 2, or 2, parity 1)"]
 
+# As arguments of `fbs_debate_v0.env`.
 CONFIGURATIONS: dict[str, dict[str, Any]] = {
     "defaults": {},
     "random oracle": {"oracle": "random", "depth": 3},
@@ -44,3 +47,33 @@ def configs(name: str, folder: Path) -> tuple[EnvConfig, ProblemConfig]:
     """The same as the two configurations that a `Game` is made from."""
     game = raw_env(**arguments(name, folder)).game
     return game.env, game.problem
+
+
+def legal_action(mask: np.ndarray, rng: np.random.Generator) -> int:
+    return int(rng.choice(np.flatnonzero(mask)))
+
+
+def play(env: Any, rng: np.random.Generator, illegal: float = 0.0) -> list[tuple]:
+    """One debate after `reset`: what `last` gave and the action, for every step."""
+    steps = []
+    for agent in env.agent_iter():
+        seen, reward, terminated, truncated, info = env.last()
+        action = None if terminated else legal_action(seen["action_mask"], rng)
+        if not terminated and rng.random() < illegal:
+            action = None
+        steps.append((agent, seen["observation"].tobytes(), seen["action_mask"].tobytes(), reward, terminated, action))
+        assert not truncated
+        env.step(action)
+        assert sum(env.rewards.values()) == 0
+    return steps
+
+
+def advance(env: Any, phase: int, rng: np.random.Generator) -> Any:
+    """Reset and play random legal actions until a move of that phase is asked for; the bare environment."""
+    raw = env.unwrapped
+    while True:
+        env.reset()
+        while not raw.terminations[raw.agent_selection]:
+            if raw._state.phase == phase:
+                return raw
+            env.step(legal_action(raw._mask, rng))

@@ -220,3 +220,31 @@ def test_help_of_each_command_loads_nothing_slow():
     assert "LOADED []" in shown
     for words in ("--checkpoint", "--env.depth", "--alice", "--confidence", "--json"):
         assert words in shown
+
+
+def keys_of(value):
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            if key not in ("config", "cross_play"):  # keyed by what a configuration or a player is called
+                yield key
+                yield from keys_of(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from keys_of(inner)
+
+
+def test_documentation_lists_every_key_and_tag(trained, problems, capsys):
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    written = (ROOT / "docs" / "output.md").read_text()
+    outputs = [
+        RunFolder(trained).load_summary(),
+        result(capsys, "run", trained, "--debates", 20),
+        result(capsys, "match", "--debates", 20),
+        result(capsys, "match", "--problem.path", problems / "tree.json", "--debates", 20),
+        result(capsys, "audit", problems / "crowd.csv"),
+    ]
+    assert {key for output in outputs for key in keys_of(output) if f"`{key}`" not in written} == set()
+    tags = EventAccumulator(str(trained)).Reload().Tags()["scalars"]
+    tags = [tag for tag in tags if not tag.startswith("eval/win_rate/")]
+    assert {tag for tag in tags if f"`{tag}`" not in written} == set()
