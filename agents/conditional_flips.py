@@ -11,6 +11,8 @@ when the first i sub-claims sum to s:
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import torch
 from torch import Tensor
@@ -67,12 +69,31 @@ class ConditionalFlips:
             chance.insert(0, (1 - p) * later + p * shifted)
         return chance
 
+    def log_condition(self, scores: Tensor, bit: Tensor) -> Tensor:
+        """log-probability float64 (N,) that free flips with log-odds `scores` (N, width) give `bit` (N,)."""
+        chance = self._chances(torch.sigmoid(scores.double()), bit)[0][:, self.start]
+        return chance.clamp(min=TINY).log()
+
     def log_probability(self, scores: Tensor, bit: Tensor, z: Tensor) -> Tensor:
         """log-probability float64 (N,) of assignments z (N, width), given scores (N, width) and output bit (N,)."""
         scores = scores.double()
-        condition = self._chances(torch.sigmoid(scores), bit)[0][:, self.start]
         free = (scores * z - torch.nn.functional.softplus(scores)).sum(-1)
-        return free - condition.clamp(min=TINY).log()
+        return free - self.log_condition(scores, bit)
+
+    @torch.no_grad()
+    def chances(self, scores: Tensor, bit: Tensor) -> Tensor:
+        """float64 (N, width): how likely each flip is a one, given the condition."""
+        odds = torch.sigmoid(scores.double())
+        later = self._chances(odds, bit)
+        sums = torch.zeros_like(later[0])
+        sums[:, self.start] = 1.0  # how likely each running sum is, free flips
+        ones = []
+        for i, w in enumerate(self.steps.tolist()):
+            p = odds[:, i : i + 1]
+            flipped = torch.roll(p * sums, w, 1)  # nothing goes round the end: no sum leaves the range
+            ones.append((flipped * later[i + 1]).sum(-1))
+            sums = (1 - p) * sums + flipped
+        return torch.stack(ones, -1) / later[0][:, self.start].clamp(min=TINY)[:, None]
 
     @torch.no_grad()
     def draw(self, scores: Tensor, bit: Tensor, u: Tensor) -> Tensor:
@@ -103,14 +124,22 @@ class AnswerFlips:
         self.aggregators = aggregators
         self._flips: dict[int, ConditionalFlips] = {}
 
+    def log_condition(self, aggregator: Tensor, scores: Tensor, bit: Tensor) -> Tensor:
+        """log-probability float64 (N,) that free flips give the output bit (N,)."""
+        return self._gather(aggregator, lambda flips, q, rows: flips.log_condition(scores[rows, :q], bit[rows]))
+
     def log_probability(self, aggregator: Tensor, scores: Tensor, bit: Tensor, z: Tensor) -> Tensor:
         """log-probability float64 (N,) of assignments z (N, Q), given scores (N, Q), output bit (N,)."""
-        parts = [
-            (rows, flips.log_probability(scores[rows, :q], bit[rows], z[rows, :q]))
-            for flips, q, rows in self._groups(aggregator)
-        ]
-        order = torch.cat([rows for rows, _ in parts])
-        return torch.cat([part for _, part in parts])[torch.argsort(order)]
+        return self._gather(
+            aggregator, lambda flips, q, rows: flips.log_probability(scores[rows, :q], bit[rows], z[rows, :q])
+        )
+
+    def chances(self, aggregator: Tensor, scores: Tensor, bit: Tensor) -> Tensor:
+        """float64 (N, Q): how likely each flip is a one given the condition; 0 beyond the width."""
+        result = torch.zeros(scores.shape, dtype=torch.float64)
+        for flips, q, rows in self._groups(aggregator):
+            result[rows, :q] = flips.chances(scores[rows, :q], bit[rows])
+        return result
 
     def draw(self, aggregator: Tensor, scores: Tensor, bit: Tensor, u: Tensor) -> Tensor:
         """Assignments int64 (N, Q), zeros beyond the width, by draws u (N, Q)."""
@@ -118,6 +147,12 @@ class AnswerFlips:
         for flips, q, rows in self._groups(aggregator):
             z[rows, :q] = flips.draw(scores[rows, :q], bit[rows], u[rows, :q])
         return z
+
+    def _gather(self, aggregator: Tensor, ask: Callable[[ConditionalFlips, int, Tensor], Tensor]) -> Tensor:
+        """Answers (N,) in the order of the rows; differentiable."""
+        groups = self._groups(aggregator)
+        answers = torch.cat([ask(flips, q, rows) for flips, q, rows in groups])
+        return answers[torch.argsort(torch.cat([rows for _, _, rows in groups]))]
 
     def _groups(self, aggregator: Tensor) -> list[tuple[ConditionalFlips, int, Tensor]]:
         groups = []

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from agents.conditional_flips import AnswerFlips
+from agents.lies import FlippedLies, ListedLies, lies_at
 from agents.networks import NetworkInput
 from agents.policy import AlicePolicy, BobPolicy, masked
 from envs.game import Game
@@ -124,7 +125,7 @@ class Outlook(NamedTuple):
         claim: int64 (P,) number of the claim. assignment: int64 (P, Q).
         log_chance: float64 (P,) log-probability that Alice plays it.
         log_share: float64 (P,) the part of her policy that the pair stands for: that same probability where every
-            legal assignment is listed, an equal share where they were drawn.
+            legal assignment is listed, an equal share where they were drawn from it, nothing where they were explored.
         response: float64 (P, 2 + Q) Alice's reward after each response of Bob, given her policy of lies.
         gain: float64 (P, Q) by how much a lie at sub-claim i changes her reward if Bob samples i.
         bob: float64 (P, 2 + Q) Bob's probabilities.
@@ -156,13 +157,19 @@ def look_ahead(
         claim, code = library.legal[claims.aggregator, claims.claimed].nonzero(as_tuple=True)
         z = library.bits[code].long()
     else:
-        claim, z = drawn
+        claim, z, explored = drawn
     at = claims.take(claim)
     log_chance = answer_log_chances(game, alice, claims, claim, z)
-    log_share = log_chance if drawn is None else -torch.bincount(claim).double()[claim].log()
+    if drawn is None:
+        log_share = log_chance
+    else:
+        shares = torch.zeros(len(claims.level), dtype=torch.float64).index_add_(0, claim, (~explored).double())
+        log_share = (-shares[claim].log()).masked_fill(explored, -torch.inf)
     held, broken = _sub_claim_values(values, at, z)
     gain = torch.where(game.beyond[at.aggregator], 0.0, broken - held)
-    sampled = held + lie_chances(game, alice, at, z) * gain
+    # With drawn truths it is settled which answers are lies.
+    lied = lies(game, at, z).chances(alice) if game.adversarial else (z != at.truths).double()
+    sampled = held + lied * gain
     stable = library.stable(at.aggregator, z)
     settled = torch.stack([torch.ones_like(claim), torch.where(stable, 1, -1)], -1).double()
     response = torch.cat([settled, sampled], -1)
@@ -176,20 +183,34 @@ def look_ahead(
 
 
 class AnswerSample(NamedTuple):
-    """Assignments drawn from Alice's policy, where there are too many to list: claim (P,), assignment (P, Q)."""
+    """Assignments looked ahead from where there are too many to list.
+
+    Attributes:
+        claim: int64 (P,). assignment: int64 (P, Q).
+        explored: bool (P,), False where it was drawn from Alice's policy, True where from anywhere.
+    """
 
     claim: Tensor
     assignment: Tensor
+    explored: Tensor
 
 
 @torch.no_grad()
 def draw_answers(game: Game, alice: AlicePolicy, claims: Claims, each: int, generator: torch.Generator) -> AnswerSample:
-    """`each` assignments of every claim."""
+    """`each` assignments of every claim: half from Alice's policy, half with any share of ones.
+
+    The other half does what trembles do for narrow aggregators: Bob meets assignments that Alice never plays. A
+    uniform assignment would nearly always have half ones, so its log-odds of a one are drawn first, up to 3 either way.
+    """
     claim = torch.arange(len(claims.level)).repeat_interleave(each)
     at = claims.take(claim)
-    scores = alice.answers(claims.inputs(None, informed=True))[claim]
+    explored = torch.arange(len(claim)) % 2 == 1
+    scores = alice.answers(claims.inputs(None, informed=True))[claim].double()
+    tilt = 6 * torch.rand((len(claim), 1), dtype=torch.float64, generator=generator) - 3
+    scores = torch.where(explored[:, None], tilt, scores)
     u = torch.rand(scores.shape, dtype=torch.float64, generator=generator)
-    return AnswerSample(claim, AnswerFlips(game.library.aggregators).draw(at.aggregator, scores, at.claimed, u))
+    z = AnswerFlips(game.library.aggregators).draw(at.aggregator, scores, at.claimed, u)
+    return AnswerSample(claim, z, explored)
 
 
 def answer_log_chances(game: Game, alice: AlicePolicy, claims: Claims, claim: Tensor, z: Tensor) -> Tensor:
@@ -202,19 +223,9 @@ def answer_log_chances(game: Game, alice: AlicePolicy, claims: Claims, claim: Te
     return AnswerFlips(library.aggregators).log_probability(at.aggregator, scores[claim], at.claimed, z)
 
 
-def lie_chances(game: Game, alice: AlicePolicy, at: Claims, z: Tensor) -> Tensor:
-    """float64 (P, Q): how likely each answer z_i is a lie. With drawn truths that is settled."""
-    if not game.adversarial:
-        return (z != at.truths).double()
-    bits = game.library.bits.float()
-    scores = alice.lies(at.inputs(z, informed=True))
-    return (masked(scores @ bits.T, legal_lies(game, at, z)).exp() @ bits).double()
-
-
-def legal_lies(game: Game, at: Claims, z: Tensor) -> Tensor:
-    """bool (P, 2^Q): the sets of lies that leave the aggregator at the claim's real truth."""
-    blocks = torch.arange(1 << game.width)
-    return game.library.legal[at.aggregator, at.truth].gather(1, game.library.code(z)[:, None] ^ blocks)
+def lies(game: Game, at: Claims, z: Tensor) -> ListedLies | FlippedLies:
+    """Alice's lies beside her answers z (P, Q) to the claims `at`."""
+    return lies_at(game, at.inputs(z, informed=True), at.aggregator, at.truth, z)
 
 
 def _sub_claim_values(values: AfterStateValues, at: Claims, z: Tensor) -> tuple[Tensor, Tensor]:

@@ -28,7 +28,7 @@ from agents.lookahead import (
     Outlook,
     answer_log_chances,
     draw_answers,
-    legal_lies,
+    lies,
     look_ahead,
     menus_met,
 )
@@ -56,8 +56,6 @@ class MirrorDescent:
     """
 
     def __init__(self, game: Game, config: LearnerConfig, seed: int) -> None:
-        if game.adversarial and not game.library.tabulated:
-            raise ConfigError("problem.aggregators: with env.oracle adversarial the learners take widths up to 10")
         if game.sees_truth and game.adversarial:
             raise ConfigError("learner.name: 'mmd' with env.bob_sees truth needs env.oracle random; or use 'ppo'")
         self.game, self.config = game, config
@@ -161,7 +159,6 @@ class Targets:
     def __init__(self, learner: MirrorDescent, menus: Menus, outlook: Outlook) -> None:
         self.game, self.menus, self.outlook = learner.game, menus, outlook
         self.step_size, self.magnet = learner.config.step_size, learner.config.magnet
-        self.bits = self.game.library.bits.float() if self.game.library.tabulated else None
         self.claims: Claims = menus.candidates
         self.pairs = self.claims.take(outlook.claim)
         self.alices, self.bobs = (learner.alice, learner.magnets[0]), (learner.bob, learner.magnets[1])
@@ -192,7 +189,8 @@ class Targets:
         target = (moved + out.log_share - out.log_chance).exp()
         self.answers = target / _sums(out.claim, target, claims)[out.claim]
         size = torch.bincount(out.claim, minlength=claims)[out.claim]
-        self.reached = (1 - self.game.tremble) * share + self.game.tremble / size
+        tremble = self.game.env.tremble
+        self.reached = (1 - tremble) * share + tremble / size
         self.menu_value = self.claim_value.view(-1, self.game.menu)[:, 0]
         self.picked = torch.ones_like(self.claim_value)
 
@@ -215,16 +213,22 @@ class Targets:
 
     def _lies(self) -> None:
         out = self.outlook
-        self.lies_legal = legal_lies(self.game, self.pairs, out.assignment)
-        per_lie = out.bob[:, 2:] * out.gain / out.stake[:, None]
-        q = (per_lie.float() @ self.bits.T).double()
-        old, magnet = (self._score_lies(policy) for policy in self.alices)
-        mean = (old.double().exp() * q).sum(-1, keepdim=True)
-        self.lies = self._moved(old, magnet, (q - mean) * self.lies_legal)
+        self.lies = lies(self.game, self.pairs, out.assignment)
+        per_lie = self._caught() * out.gain / out.stake[:, None]
+        self.lies.aim(*self.alices, per_lie, self.step_size, self.step_size * self.magnet)
 
-    def _score_lies(self, policy: AlicePolicy) -> Tensor:
-        seen = self.pairs.inputs(self.outlook.assignment, informed=True)
-        return masked(policy.lies(seen) @ self.bits.T, self.lies_legal)
+    def _caught(self) -> Tensor:
+        """How likely Bob is to look at each sub-claim, float64 (P, Q), as Alice reckons when she lies.
+
+        Beside a true claim a lie can never gain anything, whatever Bob does, but against a Bob who has ceased to look
+        at some sub-claims it costs nothing either, and would stay. There she reckons with a Bob who looks anywhere half
+        of the time, which changes no optimum. Beside a false claim she reckons with Bob as he is.
+        """
+        out = self.outlook
+        anywhere = (~self.game.beyond[self.pairs.aggregator]).double()
+        anywhere /= anywhere.sum(-1, keepdim=True)
+        true = (self.pairs.claimed == self.pairs.truth)[:, None]
+        return torch.where(true, (out.bob[:, 2:] + anywhere) / 2, out.bob[:, 2:])
 
     def _responses(self) -> None:
         out = self.outlook
@@ -266,7 +270,7 @@ class Targets:
             "respond": _cross_entropy(self.responses, self._score_responses(bob)),
         }
         if self.game.adversarial:
-            losses["lie"] = _cross_entropy(self.lies, self._score_lies(alice))
+            losses["lie"] = self.lies.loss(alice)
         if self.game.free_root:
             log_probabilities = masked(alice.claims(self.roots), self.root_claims >= 0)
             losses["claim"] = _cross_entropy(self.root_claims, log_probabilities)

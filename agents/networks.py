@@ -134,22 +134,22 @@ class DebaterNetwork(nn.Module):
 
 
 class TableExchange(nn.Module):
-    """One exchange between sub-claims and the rows of a truth table, unchanged when both are reordered together."""
+    """One exchange between sub-claims and the rows of a truth table, unchanged when both are reordered together.
+
+    The rows' features are few and their nonlinearity cheap, since there are 2^Q of them for each position.
+    """
 
     def __init__(self, hidden: int) -> None:
         super().__init__()
-        self.gather_one, self.gather_zero = nn.Linear(hidden, hidden), nn.Linear(hidden, hidden)
-        self.output = nn.Linear(1, hidden)
-        self.give_one, self.give_zero = nn.Linear(hidden, hidden), nn.Linear(hidden, hidden)
+        size = max(8, hidden // 4)
+        self.gather_one, self.gather_zero = nn.Linear(hidden, size), nn.Linear(hidden, size)
+        self.output = nn.Linear(1, size)
+        self.give_one, self.give_zero = nn.Linear(size, hidden), nn.Linear(size, hidden)
 
     def forward(self, h: Tensor, aggregator: Tensor, facts: Facts) -> Tensor:
         """Changes (N, Q, H) to the sub-claims' features h (N, Q, H)."""
         bits = facts.bits
-        rows = torch.einsum("rq,nqh->nrh", bits, self.gather_one(h)) + torch.einsum(
-            "rq,nqh->nrh", 1 - bits, self.gather_zero(h)
-        )
-        rows = nn.functional.gelu(rows / 2 + self.output(facts.outputs[aggregator][:, :, None]))
-        rows = rows * facts.rows[aggregator][:, :, None] / bits.shape[0]
-        return self.give_one(torch.einsum("rq,nrh->nqh", bits, rows)) + self.give_zero(
-            torch.einsum("rq,nrh->nqh", 1 - bits, rows)
-        )
+        rows = bits @ self.gather_one(h) + (1 - bits) @ self.gather_zero(h)
+        rows = torch.relu(rows / 2 + self.output(facts.outputs[aggregator][:, :, None]))
+        rows = rows * facts.rows[aggregator][:, :, None] / 8
+        return self.give_one(bits.T @ rows) + self.give_zero((1 - bits).T @ rows)

@@ -113,15 +113,20 @@ class LearnedPlayer:
     def act(self, seen: View, u: Any) -> Any:
         """A move for each debate: drawn by u[:, 0], or by one column a sub-claim where the library is not tabulated."""
         library, xp = seen.game.library, seen.game.xp
-        if seen.phase == ASSIGN and not library.tabulated:
-            rows = network_input(seen)
-            flips = AnswerFlips(library.aggregators)
-            scores = self.policy.answers(rows)
-            z = flips.draw(rows.aggregator.clamp(min=0), scores, rows.claimed, torch.as_tensor(u[:, 1:]))
-            return library.array(z, "int8")
+        if seen.phase in (ASSIGN, LIE) and not library.tabulated:
+            return library.array(self._flip(seen, torch.as_tensor(u[:, 1:])), "int8")
         cumulative = self.probabilities(seen).cumsum(-1)
         drawn = xp.minimum((u[:, :1] >= cumulative).sum(-1), xp.asarray(cumulative.shape[-1] - 1))
         return library.bits[drawn] if seen.phase in (ASSIGN, LIE) else drawn
+
+    def _flip(self, seen: View, u: Tensor) -> Tensor:
+        """Answers or lies int64 (N, Q), flip by flip."""
+        rows, flips = network_input(seen), AnswerFlips(seen.game.library.aggregators)
+        aggregator = rows.aggregator.clamp(min=0)
+        if seen.phase == ASSIGN:
+            return flips.draw(aggregator, self.policy.answers(rows), rows.claimed, u)
+        z = rows.assignment
+        return z ^ flips.draw(aggregator, self.policy.lies(rows) * (1 - 2 * z), rows.truth, u)
 
 
 def move_log_probabilities(policy: AlicePolicy | BobPolicy, seen: View) -> Tensor:

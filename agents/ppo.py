@@ -19,7 +19,6 @@ from agents.conditional_flips import AnswerFlips
 from agents.learner_config import LearnerConfig
 from agents.networks import DebaterNetwork, Facts
 from agents.policy import AlicePolicy, BobPolicy, LearnedPlayer, move_log_probabilities, network_input
-from envs.config import ConfigError
 from envs.engine import Decision, debate
 from envs.game import Game
 from envs.rules import ASSIGN, LIE, RESPOND
@@ -30,8 +29,6 @@ class ProximalPolicy:
     """Self-play of two networks by proximal policy optimisation; arguments and attributes as `MirrorDescent`'s."""
 
     def __init__(self, game: Game, config: LearnerConfig, seed: int) -> None:
-        if game.adversarial and not game.library.tabulated:
-            raise ConfigError("problem.aggregators: with env.oracle adversarial the learners take widths up to 10")
         self.game, self.config = game, config
         self.generator = torch.Generator().manual_seed(seed)
         with torch.random.fork_rng(devices=[]):
@@ -122,15 +119,21 @@ class ProximalPolicy:
     def _log_chance(self, seen: View, move: Tensor) -> tuple[Tensor, Tensor]:
         """log-probability (N,) of the moves, and the policy's entropy (N,)."""
         library = self.game.library
-        if seen.phase == ASSIGN and not library.tabulated:
-            rows = network_input(seen)
-            scores = self.alice.answers(rows)
-            chance = self.flips.log_probability(rows.aggregator, scores, rows.claimed, move).float()
+        if seen.phase in (ASSIGN, LIE) and not library.tabulated:
+            chance = self._flips_chance(seen, move)
             return chance, -chance  # the entropy's one-sample estimate
         chances = move_log_probabilities(self.bob if seen.phase == RESPOND else self.alice, seen)
         index = library.code(move) if seen.phase in (ASSIGN, LIE) else move
         entropy = -(chances.exp() * chances.clamp(min=-60)).sum(-1)
         return chances.gather(1, index[:, None])[:, 0], entropy
+
+    def _flips_chance(self, seen: View, move: Tensor) -> Tensor:
+        rows = network_input(seen)
+        if seen.phase == ASSIGN:
+            return self.flips.log_probability(rows.aggregator, self.alice.answers(rows), rows.claimed, move).float()
+        z = rows.assignment
+        odds = self.alice.lies(rows) * (1 - 2 * z)
+        return self.flips.log_probability(rows.aggregator, odds, rows.truth, z ^ move).float()
 
     def _terms(self, moment: Moment) -> tuple[Tensor, Tensor, Tensor]:
         chance, entropy = self._log_chance(moment.seen, moment.move)

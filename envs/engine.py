@@ -77,7 +77,7 @@ def debate(
         move = player.act(view(game, state, player.needs_state), uniform(n, 1 + game.width))
         if record is not None:
             record.append(Decision(state, move))
-        state = step(game, state, move, uniform(n, game.draws))
+        state = step(game, state, move, uniform(n, rules.draws(game, state.phase)))
     return state
 
 
@@ -90,8 +90,10 @@ class Query(NamedTuple):
 
 def query_book(state: State) -> list[Query]:
     """The oracle queries of finished debates, at most one each, in the order of the batch."""
-    path = np.stack([np.asarray(step) for step in state.path], -1) if state.path else np.zeros((0, 0), np.int64)
-    answers = np.asarray(state.answer)
+    answers = np.asarray(state.answer).tolist()
+    paths = zip(*(np.asarray(step).tolist() for step in state.path), strict=True) if state.path else [()] * len(answers)
     return [
-        Query("/".join(str(i) for i in path[row] if i >= 0), int(answers[row])) for row in np.flatnonzero(answers >= 0)
+        Query("/".join(str(i) for i in path if i >= 0), answer)
+        for path, answer in zip(paths, answers, strict=True)
+        if answer >= 0
     ]

@@ -37,8 +37,10 @@ class Game:
         env: The configuration in force: a claim tree brings its own depth and always has the random oracle.
         source: The `ClaimTree`, or None for a procedural problem.
         library: The aggregators. width: Q, the widest of them. menu: K.
-        draws: How many uniform numbers a call of the rules takes for each debate.
+        draws: How many uniform numbers a call of the rules takes for each debate, at most.
+        menus_vary: False where a claim's menu needs no draws.
         beyond: bool (A, Q), True past the width of an aggregator.
+        responses: bool (A, 2 + Q), Bob's legal responses.
 
     Raises:
         ConfigError: the configuration cannot be played. ProblemError: the file is malformed.
@@ -66,8 +68,10 @@ class Game:
         self.draws = 3 + self.menu
         array = self.library.array
         self._sub_claims = array(np.arange(self.width), "int64")
-        self.beyond = self._sub_claims >= self.library.widths[:, None]
-        self.tree = None
+        self.beyond = self.library.by_sub_claim(self._sub_claims >= self.library.widths[:, None])
+        places = array(np.arange(2 + self.width), "int64")  # accept and challenge come first
+        self.responses = places < self.library.widths[:, None] + 2
+        self.tree, self.menus_vary = None, False
         if self.source is None:
             self._take_deck(array)
         else:
@@ -94,7 +98,7 @@ class Game:
 
     def _take_deck(self, array: Any) -> None:
         self.deck = deck(self.library, self.env, self.menu)
-        self._only = len(self.deck.aggregator) == 2 and self.adversarial
+        self.menus_vary = len(self.deck.aggregator) > 2 or not self.adversarial
         self._deck_aggregator = array(self.deck.aggregator, "int64")
         self._deck_code = array(self.deck.code, "int64")
         self._cumulative = array(self.deck.cumulative, "float64")
@@ -109,7 +113,7 @@ class Game:
         `bit` (N,) is what the deck is keyed by: the claimed bit (adversarial oracle) or the true one (random).
         """
         xp, bit = self.xp, self.library.array(bit, "int64")
-        if self._only:
+        if not self.menus_vary:
             return self.library.zeros((len(bit), self.menu), "int64"), None
         mass = self._stable_mass[bit][:, None]
         first_stable = (u[:, :1] >= self._first_stable[bit]).sum(-1)[:, None]

@@ -21,6 +21,7 @@ from fbs.table import SensitivityTable
 Array = Any  # numpy.ndarray or torch.Tensor
 
 MAX_TABULATED = 1 << 17  # assignments tabulated in all: a larger library is solved when met
+MAX_LIES_TABULATED = 1 << 22  # bytes of the table of legal lies, whose rows are worked out when asked for beyond that
 
 
 class Library:
@@ -34,7 +35,7 @@ class Library:
 
     Attributes:
         width: Q, the widest aggregator; assignments are padded with zeros to it.
-        widths: int64 (A,).
+        widths: int64 (A,). ragged: True if they differ.
         tabulated: True where the code tables below exist.
         outputs: int8 (A, 2^Q), the output at each padded code (first sub-claim the most significant bit).
         stabilities: bool (A, 2^Q).
@@ -53,6 +54,7 @@ class Library:
         self.width = max(f.width for f in self.aggregators)
         entries = sum(1 << min(f.width, NARROW) for f in self.aggregators)
         self.tabulated = self.width <= NARROW and entries <= MAX_TABULATED
+        self.ragged = any(f.width < self.width for f in self.aggregators)
         self.widths = self.array([f.width for f in self.aggregators], "int64")
         self.producible = self.array([_producible(f) for f in self.aggregators], "bool")
         if self.tabulated:
@@ -90,8 +92,8 @@ class Library:
         self.preimage = self.array(preimage, "int64")
         self.preimage_size = self.array(preimage_size, "int64")
         shifts = np.arange(self.width - 1, -1, -1)
-        self.bits = self.array(np.arange(size)[:, None] >> shifts & 1, "int8")
-        self._powers = self.array(1 << shifts, "int64")
+        self.bits = self.by_sub_claim(self.array(np.arange(size)[:, None] >> shifts & 1, "int8"))
+        self._powers = self.array(1 << shifts, "float32")
 
     @cached_property
     def sensitivity_tables(self) -> tuple[Any, ...]:
@@ -106,16 +108,39 @@ class Library:
         outputs = np.stack([np.repeat(f.table(), 1 << pad) for f, pad in zip(self.aggregators, pads, strict=True)])
         return self.array(np.stack([(outputs == bit) & unpadded for bit in (0, 1)], axis=1), "bool")
 
+    @cached_property
+    def _legal_lies(self) -> Array:
+        """bool (A * 2 * 2^Q, 2^Q): `legal_lies` of every aggregator, output and code in this order."""
+        size = 1 << self.width
+        codes = np.arange(size)
+        return self.array(np.asarray(self.legal)[..., codes[:, None] ^ codes].reshape(-1, size), "bool")
+
+    def pick(self, table: Array, index: Array) -> Array:
+        """table[index], rows of a table by int64 (N,): by what copies rows many times as fast as indexing does."""
+        return table.take(index, axis=0) if self.xp is np else table.index_select(0, index)
+
+    def spread(self, table: Array, index: Array) -> Array:
+        """table[index] for a table (rows, Q) and int64 (N,), both stored `by_sub_claim`."""
+        return table.T.take(index, axis=1).T if self.xp is np else table.index_select(0, index)
+
+    def by_sub_claim(self, z: Array) -> Array:
+        """The same (N, Q) stored column by column, where that makes sums and tests over the few sub-claims fast."""
+        return np.asfortranarray(z) if self.xp is np else z
+
     def code(self, z: Array) -> Array:
-        """int64 (...,): the code of assignments z (..., Q)."""
-        if self.xp is np:
-            return z @ self._powers  # several times as fast; torch has no integer product on a GPU
-        return (z * self._powers).sum(-1)
+        """int64 (...,): the code of assignments z (..., Q). In float32, which is exact here and has a fast product."""
+        return self.array(self.array(z, "float32") @ self._powers, "int64")
+
+    def draw(self, a: Array, output: Array, u: Array) -> Array:
+        """int64 (N,): codes at which aggregator a (N,) gives `output` (N,), uniform if u (N,) is."""
+        row = 2 * a + output
+        rank = self.array(u * self.pick(self.preimage_size.reshape(-1), row), "int64")
+        return self.pick(self.preimage.reshape(-1), (row << self.width) + rank)
 
     def output(self, a: Array, z: Array) -> Array:
         """int8 (N,): the output of aggregator a (N,) at assignment z (N, Q)."""
         if self.tabulated:
-            return self.outputs[a, self.code(z)]
+            return self.pick(self.outputs.reshape(-1), (a << self.width) + self.code(z))
         return self._by_aggregator(a, z, lambda f, rows: f(rows), "int8")
 
     def stable(self, a: Array, z: Array, asked: Array | None = None) -> Array:
@@ -124,8 +149,20 @@ class Library:
         Where `asked` (N,) is False the answer does not matter, and nothing is solved for it.
         """
         if self.tabulated:
-            return self.stabilities[a, self.code(z)]
+            return self.pick(self.stabilities.reshape(-1), (a << self.width) + self.code(z))
         return self._by_aggregator(a, z, lambda f, rows: is_stable(self.sensitivity(f, rows), self.rho), "bool", asked)
+
+    def legal_assignments(self, a: Array, output: Array) -> Array:
+        """bool (N, 2^Q): the padded codes at which aggregator a (N,) gives `output` (N,)."""
+        return self.pick(self.legal.reshape(-1, 1 << self.width), 2 * a + output)
+
+    def legal_lies(self, a: Array, output: Array, z: Array) -> Array:
+        """bool (N, 2^Q): the codes of the lies that make of z (N, Q) an assignment at which aggregator a gives `output`."""
+        row, code, size = 2 * a + output, self.code(z), 1 << self.width
+        if self.legal.shape[0] * 2 * size * size <= MAX_LIES_TABULATED:
+            return self.pick(self._legal_lies, (row << self.width) + code)
+        flipped = code[:, None] ^ self.array(np.arange(size), "int64")
+        return self.legal.reshape(-1)[(row << self.width)[:, None] + flipped]
 
     def sensitivity(self, f: Aggregator, rows: np.ndarray) -> np.ndarray:
         """float64 (n,): the fractional block sensitivity of f at each of n assignments (n, width)."""

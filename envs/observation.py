@@ -7,6 +7,7 @@ layout is the same for both agents: what an agent does not see is zero. Bits are
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,6 +16,8 @@ from envs import rules
 from envs.game import Game
 from envs.rules import ASSIGN, CLAIM, DECOMPOSE, LIE, OVER, PHASES, RESPOND, State
 from envs.view import View
+
+Array = Any  # numpy.ndarray or torch.Tensor
 
 MAX_TRUTH_TABLE = 6  # widest aggregator whose truth table is observed
 SIGN = (-1, 1)
@@ -58,6 +61,7 @@ class Layout:
         narrow = [f.width for f in game.library.aggregators if f.width <= MAX_TRUTH_TABLE]
         self._table_size = 1 << max(narrow) if narrow else 0
         self._described: dict[int, np.ndarray] = {}
+        self._rows: dict[int, Array] = {}
         self.fields = tuple(self._lay_out())
         self.size = self.fields[-1].stop
         self.state_size = self.size + len(STATE_ENTRIES)
@@ -154,6 +158,55 @@ class Layout:
             if not self._game.adversarial:
                 if seen.answers is not None:
                     out[start : start + q] = 2 * seen.answers[0, k] - row[self._present]
+                start += q
+
+    def batch(self, seen: View) -> Array:
+        """float32 (N, size), on the game's array library: what each of N debates shows before the first bit is said.
+
+        Row by row what `write` gives; where a debate is over, what its last claim showed.
+        """
+        library = self._game.library
+        known = seen.aggregator is not None
+        out = library.pick(self._row_table(seen.phase), seen.aggregator if known else seen.level * 0 - 1)
+        out[:, OVER] = seen.level / self._game.depth
+        if seen.phase != CLAIM:
+            out[:, OVER + 1] = 2 * seen.claimed - 1
+        if seen.truth is not None:
+            out[:, OVER + 2] = 2 * seen.truth - 1
+        if known:
+            present = ~library.spread(self._game.beyond, seen.aggregator)
+            for where, bits in ((self._assignment, seen.assignment), (self._truths, seen.truths)):
+                if bits is not None:
+                    out[:, where] = (2 * bits - 1) * present
+        if seen.menu is not None and self._menu is not None:
+            self._batch_menu(out, seen)
+        return out
+
+    def _row_table(self, phase: int) -> Array:
+        """float32 (A + 1, size): an observation in that phase with each aggregator chosen, last with none."""
+        if phase not in self._rows:
+            count = len(self._game.library.aggregators)
+            rows = np.tile(self._blank, (count + 1, 1))
+            rows[:, phase] = 1
+            rows[:count, self._aggregator] = self._descriptions
+            self._rows[phase] = self._game.library.array(rows, "float32")
+        return self._rows[phase]
+
+    @cached_property
+    def _descriptions(self) -> np.ndarray:
+        """float32 (A, size of a description)."""
+        return np.stack([self.description(a) for a in range(len(self._game.library.aggregators))])
+
+    def _batch_menu(self, out: Array, seen: View) -> None:
+        library, q, start = self._game.library, self._game.width, self._menu
+        descriptions = library.array(self._descriptions, "float32")
+        for k in range(self._game.menu):
+            a = seen.menu[:, k]
+            out[:, start : start + self._description_size] = library.pick(descriptions, a)
+            start += self._description_size
+            if not self._game.adversarial:
+                if seen.answers is not None:
+                    out[:, start : start + q] = (2 * seen.answers[:, k] - 1) * ~library.spread(self._game.beyond, a)
                 start += q
 
     def state(self, out: np.ndarray, state: State) -> None:

@@ -116,16 +116,17 @@ def assign(game: Game, state: State, z: Array, u: Array) -> State:
     With probability `tremble` a legal z is replaced by a uniform one with the same output.
     """
     xp, library, a = game.xp, game.library, aggregator(game, state)
-    bits = (z == 1) & ~game.beyond[a]
+    z = library.by_sub_claim(z)
+    bits = z == 1
+    if library.ragged:
+        bits = bits & ~library.spread(game.beyond, a)
     legal = (bits == z).all(-1)
     z = library.array(bits, "int8")
-    consistent = library.output(a, z) == state.claimed
-    sound = legal & consistent
+    sound = legal & (library.output(a, z) == state.claimed)
     if game.tremble > 0:
         trembles = (u[:, 0] < game.tremble) & sound
-        claimed = library.array(state.claimed, "int64")
-        rank = library.array(u[:, 1] * library.preimage_size[a, claimed], "int64")
-        z = xp.where(trembles[:, None], library.bits[library.preimage[a, claimed, rank]], z)
+        drawn = library.draw(a, state.claimed, u[:, 1])
+        z = library.spread(library.bits, xp.where(trembles, drawn, library.code(z)))
     truths = z if game.adversarial else state.answers[game.rows(a), state.choice]
     phase = LIE if game.adversarial else RESPOND
     ending = xp.where(legal, INCONSISTENT, ILLEGAL)
@@ -137,10 +138,12 @@ def lie(game: Game, state: State, lies: Array) -> State:
 
     The aggregator of the truths, z with the lies flipped, must be the claim's real truth, else she loses.
     """
-    a = aggregator(game, state)
-    false = lies != 0
+    library, a = game.library, aggregator(game, state)
+    false = library.by_sub_claim(lies != 0)
     truths = state.assignment ^ false
-    legal = (game.library.output(a, truths) == state.truth) & ~(false & game.beyond[a]).any(-1)
+    legal = library.output(a, truths) == state.truth
+    if library.ragged:
+        legal = legal & ~(false & library.spread(game.beyond, a)).any(-1)
     return _end(game, state, ~legal, ILLEGAL, -1.0, phase=RESPOND, truths=truths)
 
 
@@ -151,7 +154,7 @@ def respond(game: Game, state: State, response: Array, u: Array) -> State:
     """
     xp, library, a = game.xp, game.library, aggregator(game, state)
     i = response - SAMPLE
-    samples = (i >= 0) & (i < library.widths[a])
+    samples = (i >= 0) & (i < library.pick(library.widths, a))
     i = xp.where(samples, i, 0)
     challenges = response == CHALLENGE
     stable = library.stable(a, state.assignment, challenges & ~state.over)
@@ -173,6 +176,15 @@ def respond(game: Game, state: State, response: Array, u: Array) -> State:
         truth=xp.where(moves, state.truths[rows, i], state.truth),
     )  # fmt: skip
     return _arrive(game, state, u)
+
+
+def draws(game: Game, phase: int) -> int:
+    """How many of the uniform numbers in u a move of this phase looks at; the first ones, at most `game.draws`."""
+    if phase in (DECOMPOSE, LIE):
+        return 0
+    if phase == ASSIGN:
+        return 2 if game.tremble > 0 else 0
+    return game.draws if game.menus_vary else int(game.noise > 0)
 
 
 def forfeit(game: Game, state: State) -> State:
@@ -207,7 +219,7 @@ def _ask_oracle(game: Game, state: State, u: Array, **changes: Any) -> State:
     """End the debates that have reached a leaf: the oracle says its truth, or with probability `noise` the opposite."""
     xp = game.xp
     leaf = (state.level == 0) & ~state.over
-    said = state.truth ^ (u[:, 0] < game.noise)
+    said = state.truth ^ (u[:, 0] < game.noise) if game.noise else state.truth
     reward = state.reward + game.query_cost + (2 * (said == state.claimed) - 1)  # float64 on both libraries
     return _end(game, state, leaf, ORACLE, reward, answer=xp.where(leaf, said, state.answer), **changes)
 

@@ -82,10 +82,7 @@ def legal_moves(seen: View) -> Array:
     if seen.phase == DECOMPOSE:
         return seen.menu >= 0
     if seen.phase == ASSIGN:
-        return library.legal[seen.aggregator, library.array(seen.claimed, "int64")]
+        return library.legal_assignments(seen.aggregator, seen.claimed)
     if seen.phase == LIE:
-        truth = library.array(seen.truth, "int64")
-        codes = library.code(seen.assignment)[:, None] ^ game.xp.arange(1 << game.width, device=library.device)
-        return library.legal[seen.aggregator, truth][game.rows(truth)[:, None], codes]
-    responses = library.zeros((2,), "bool")[None, :] | xp.ones_like(seen.level[:, None] > 0)
-    return xp.concatenate([responses, ~game.beyond[seen.aggregator]], -1)
+        return library.legal_lies(seen.aggregator, seen.truth, seen.assignment)
+    return library.pick(game.responses, seen.aggregator)

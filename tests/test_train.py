@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+from pathlib import Path
 
-import numpy as np
 import pytest
 import torch
 import yaml
@@ -204,6 +204,16 @@ def test_a_checkpoint_of_another_game_is_refused(finished, tmp_path, capsys, mon
     assert "problem.aggregators: ['majority 3'], now ['majority 5']" in line
 
 
+class Payload:
+    """Runs something if a checkpoint is unpickled without care."""
+
+    def __init__(self, file):
+        self.file = file
+
+    def __reduce__(self):
+        return Path.touch, (self.file,)
+
+
 @pytest.mark.parametrize("damage", ["torn", "empty", "text", "pickle", "foreign"])
 def test_a_damaged_checkpoint_is_refused_with_what_remains(finished, tmp_path, capsys, damage):
     folder = RunFolder(tmp_path / "run")
@@ -212,7 +222,7 @@ def test_a_damaged_checkpoint_is_refused_with_what_remains(finished, tmp_path, c
     whole = RunFolder(finished).last.read_bytes()
     folder.best.write_bytes(whole)
     if damage == "pickle":
-        torch.save({"format": 1, "config": np.random.default_rng(0)}, folder.last)  # an object that is no plain data
+        torch.save({"format": 1, "config": Payload(tmp_path / "executed")}, folder.last)
     elif damage == "foreign":
         torch.save({"weights": torch.zeros(2)}, folder.last)
     else:
@@ -221,6 +231,7 @@ def test_a_damaged_checkpoint_is_refused_with_what_remains(finished, tmp_path, c
     line = refusal(capsys)
     assert str(folder.last) in line
     assert "damaged" in line
+    assert not (tmp_path / "executed").exists()
     assert f"cp {folder.best} {folder.last}" in line
     folder.best.unlink()
     assert train.main(["--run_dir", str(folder), "--resume"]) == 2

@@ -1,0 +1,86 @@
+"""Alice's lies at P positions: how likely each answer is a lie, and one mirror descent step on the policy of lies.
+
+Given her answers z, the lies B are coin flips conditioned on the truths z xor B giving the claim's real truth. Where
+the library is tabulated all sets of lies are listed. Elsewhere nothing is listed: what Bob's look-out for each
+sub-claim costs is linear in B, so a mirror descent step stays inside the family of flips and is a step of the log-odds
+alone, and the cross entropy needs only how likely each flip is under the target, and the chance of the condition
+(`agents.conditional_flips`).
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from agents.conditional_flips import AnswerFlips
+from agents.networks import NetworkInput
+from agents.policy import AlicePolicy, masked
+from envs.game import Game
+
+
+class ListedLies:
+    """Every set of lies, for a tabulated library.
+
+    Args:
+        game: The rules.
+        inputs: The positions as Alice sees them.
+        aggregator, truth: int64 (P,). z: int64 (P, Q).
+    """
+
+    def __init__(self, game: Game, inputs: NetworkInput, aggregator: Tensor, truth: Tensor, z: Tensor) -> None:
+        library = game.library
+        self.inputs, self.bits = inputs, library.bits.float()
+        codes = library.code(z)[:, None] ^ torch.arange(1 << game.width)
+        self.legal = library.legal[aggregator, truth].gather(1, codes)
+
+    def _log_chances(self, alice: AlicePolicy) -> Tensor:
+        return masked(alice.lies(self.inputs) @ self.bits.T, self.legal)
+
+    def chances(self, alice: AlicePolicy) -> Tensor:
+        """float64 (P, Q): how likely each answer is a lie."""
+        return (self._log_chances(alice).exp() @ self.bits).double()
+
+    def aim(self, alice: AlicePolicy, magnet: AlicePolicy, per_lie: Tensor, step_size: float, pull: float) -> None:
+        """Set the target: a step of size `step_size` along the value `per_lie` (P, Q) of each lie, and the magnet."""
+        moved = self._log_chances(alice) + step_size * per_lie.float() @ self.bits.T
+        moved = (moved + pull * self._log_chances(magnet)) / (1 + pull)
+        self.target = torch.softmax(moved.masked_fill(~self.legal, -1e9), -1)
+
+    def loss(self, alice: AlicePolicy) -> Tensor:
+        """Cross entropy between the target and the policy, averaged over the positions."""
+        return -(self.target * self._log_chances(alice).clamp(min=-60)).sum(-1).mean()
+
+
+class FlippedLies:
+    """Lies as conditioned flips, at any width; arguments and methods as `ListedLies`.
+
+    A flip is written as the truth y = z xor B, whose log-odds are those of the lie with the sign turned where z is 1.
+    """
+
+    def __init__(self, game: Game, inputs: NetworkInput, aggregator: Tensor, truth: Tensor, z: Tensor) -> None:
+        self.inputs, self.aggregator, self.truth, self.z = inputs, aggregator, truth, z
+        self.sign = (1 - 2 * z).double()
+        self.within = (~game.beyond[aggregator]).double()
+        self.flips = AnswerFlips(game.library.aggregators)
+
+    def _odds(self, alice: AlicePolicy) -> Tensor:
+        return alice.lies(self.inputs).double() * self.sign
+
+    def chances(self, alice: AlicePolicy) -> Tensor:
+        true = self.flips.chances(self.aggregator, self._odds(alice), self.truth)
+        return torch.where(self.z > 0, 1 - true, true) * self.within
+
+    def aim(self, alice: AlicePolicy, magnet: AlicePolicy, per_lie: Tensor, step_size: float, pull: float) -> None:
+        odds = (self._odds(alice) + step_size * per_lie * self.sign + pull * self._odds(magnet)) / (1 + pull)
+        self.target = self.flips.chances(self.aggregator, odds, self.truth) * self.within
+
+    def loss(self, alice: AlicePolicy) -> Tensor:
+        odds = self._odds(alice)
+        free = (self.target * odds - torch.nn.functional.softplus(odds) * self.within).sum(-1)
+        return -(free - self.flips.log_condition(self.aggregator, odds, self.truth)).mean()
+
+
+def lies_at(game: Game, inputs: NetworkInput, aggregator: Tensor, truth: Tensor, z: Tensor) -> ListedLies | FlippedLies:
+    """The lies at positions, listed where the library is tabulated."""
+    kind = ListedLies if game.library.tabulated else FlippedLies
+    return kind(game, inputs, aggregator, truth, z)
