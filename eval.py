@@ -1,11 +1,12 @@
-"""Measure: a trained run, a match between two players, or an argument of one's own.
+"""Measure: a trained run, a match between two players, an argument of one's own, or the paper's claims.
 
     python eval.py run runs/NAME
     python eval.py match --config configs/NAME.yaml --alice worst_case --bob lp --debates 100000
     python eval.py audit FILE --rho 4
+    python eval.py theorems --out reports/paper
 
-Each takes --help, and --json PATH (`-`: standard output, and nothing else there). Exit status: 0 done, 2 a mistake in
-the arguments or files, 130 interrupted.
+Each takes --help, and --json PATH (`-`: standard output, and nothing else there). Exit status: 0 done, 1 a row of
+`theorems` does not hold, 2 a mistake in the arguments or files, 130 interrupted.
 """
 
 from __future__ import annotations
@@ -79,6 +80,29 @@ class AuditOptions:
     file: str
     rho: float = 4.0
     confidence: float = 0.95
+    json: str | None = None
+
+
+@dataclass(frozen=True)
+class TheoremOptions:
+    """Measure every claim of the paper, and write report.html and report.json.
+
+    Args:
+        out: The folder they are written to.
+        quick: Sample a tenth and train a little: at most a minute, in place of at most ten.
+        seed: Seed of everything that is drawn.
+        learned: A run's folder: take its pair as the learned players. Default: a small one is trained.
+        crowd: Crowd labels (.csv) for the rows on real judgements. Default: a synthetic crowd.
+        crowd_truth: What is true of the crowd's tasks: a CSV with the columns task,label.
+        json: Write the result there too; `-` is standard output, then nothing else is printed there.
+    """
+
+    out: str = "reports/paper"
+    quick: bool = False
+    seed: int = 0
+    learned: str | None = None
+    crowd: str | None = None
+    crowd_truth: str | None = None
     json: str | None = None
 
 
@@ -182,6 +206,21 @@ def audit(arguments: Sequence[str]) -> int:
     return _give(result, format_audit(result), options.json)
 
 
+def theorems(arguments: Sequence[str]) -> int:
+    """`eval.py theorems`: 1 if a row does not hold."""
+    parser = new_parser("eval.py theorems", "Example: python eval.py theorems --quick --learned runs/default-seed0")
+    parser.add_argument("--quick", action="store_true", help="Sample a tenth and train a little: at most a minute.")
+    parser.add_class_arguments(TheoremOptions, skip={"quick"})
+    options = build(TheoremOptions, parse(parser, arguments))
+    _check_counts(None, options.seed)
+    from agents.theorems.report import format_report, report
+
+    chosen = {key: value for key, value in vars(options).items() if key != "json"}
+    result = report(**chosen, progress=True)
+    _give(result, format_report(result), options.json)
+    return 0 if result["hold"] == result["total"] else 1
+
+
 def _give(result: dict[str, Any], text: str, json: str | None) -> int:
     if json:
         write_json(result, json)
@@ -196,7 +235,12 @@ def _check_counts(debates: int | None, seed: int | None) -> None:
             raise ConfigError(f"{key} is {value}; expected a whole number of at least {low}")
 
 
-COMMANDS = {"run": (run, RunOptions), "match": (match, MatchOptions), "audit": (audit, AuditOptions)}
+COMMANDS = {
+    "run": (run, RunOptions),
+    "match": (match, MatchOptions),
+    "audit": (audit, AuditOptions),
+    "theorems": (theorems, TheoremOptions),
+}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -126,7 +126,7 @@ def assign(game: Game, state: State, z: Array, u: Array) -> State:
     if game.tremble > 0:
         trembles = (u[:, 0] < game.tremble) & sound
         drawn = library.draw(a, state.claimed, u[:, 1])
-        z = library.spread(library.bits, xp.where(trembles, drawn, library.code(z)))
+        z = xp.where(trembles[:, None], library.spread(library.bits, drawn), z)
     truths = z if game.adversarial else state.answers[game.rows(a), state.choice]
     phase = LIE if game.adversarial else RESPOND
     ending = xp.where(legal, INCONSISTENT, ILLEGAL)

@@ -1,10 +1,11 @@
 """Cover programs whose blocks are too many to list: blocks are generated when a cover leaves them too light.
 
 Solve the program with the blocks known so far, ask the aggregator for the lightest block under that cover, add it,
-repeat (Kelley's cutting planes). Two things make the rounds few. Interchangeable sub-claims share one variable: some
-optimum gives them equal weight, and a block then is a count for each group. And blocks are also sought between the
-present cover and the best feasible one (in-out separation, Ben-Ameur and Neto 2007), which gives several a round,
-better ones.
+repeat (Kelley's cutting planes). Three things make the rounds few. Interchangeable sub-claims share one variable: some
+optimum gives them equal weight, and a block then is a count for each group. Blocks are also sought between the present
+cover and the best feasible one (in-out separation, Ben-Ameur and Neto 2007), which gives two a round, better ones. And
+the first round has blocks already: those lightest under covers near one in proportion to the aggregator's weights,
+which for a threshold is not far from optimal.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ from fbs.linear_program import LinearProgram, LinearSolution
 
 TOLERANCE = 1e-10  # a block this much below 1 is heavy enough
 MAX_ROUNDS = 10_000
-_TOWARDS_FEASIBLE = (0.0, 0.2, 0.5, 0.8)  # where blocks are sought between the present cover and the best feasible one
+_TOWARDS_FEASIBLE = (0.0, 0.6)  # where blocks are sought between the present cover and the best feasible one
+_MAX_FIRST = 64  # blocks of the first round; one for every two groups, if that is fewer
 
 
 class GenerationError(ArithmeticError):
@@ -65,11 +67,11 @@ def generate_cover(
         GenerationError: no convergence, which exact arithmetic excludes.
     """
     totals = np.bincount(labels, weights=capacities)
-    first = _lightest(aggregator, assignment, np.ones(aggregator.width), labels)
-    if first is None:
+    known = _first_blocks(aggregator, assignment, labels)
+    if not known:
         counts = np.zeros((0, len(totals)), dtype=np.int64)
         return GeneratedCover(counts, LinearProgram(totals, counts).solve())
-    feasible, known = np.ones(len(totals)), [first[1]]  # any block weighs at least 1 under ones
+    feasible = np.ones(len(totals))  # any block weighs at least 1 under ones
     program = LinearProgram(totals, known)
     for _ in range(MAX_ROUNDS):
         solution = program.solve()
@@ -86,6 +88,18 @@ def generate_cover(
         known.extend(found.values())
         program.add_rows(list(found.values()))
     raise GenerationError(f"{aggregator.written[:60]}: still generating blocks after {MAX_ROUNDS} rounds")
+
+
+def _first_blocks(aggregator: Aggregator, assignment: np.ndarray, labels: np.ndarray) -> list[np.ndarray]:
+    """Counts of some blocks that an optimum is likely to make tight; none if no block is sensitive."""
+    draws = np.random.default_rng(0)  # any will do, but always the same, so that answers repeat
+    weights, found = np.abs(aggregator.weights), {}
+    for _ in range(min(1 + int(labels.max()) // 2, _MAX_FIRST)):
+        lightest = _lightest(aggregator, assignment, weights * draws.uniform(0.8, 1.2, len(weights)), labels)
+        if lightest is None:
+            return []
+        found[lightest[1].tobytes()] = lightest[1]
+    return list(found.values())
 
 
 def _lightest(

@@ -136,11 +136,23 @@ def exact_basic_solution(
         cover[j] = weight
     for i, weight in zip(solution.rows.tolist(), basic_weights, strict=True):
         weights[i] = weight
-    covered = blocks.astype(object) @ np.array(cover, dtype=object)
-    loads = np.array(weights, dtype=object) @ blocks.astype(object)
-    if (covered < 1).any() or any(load > capacity for load, capacity in zip(loads, capacities, strict=True)):
+    counts = blocks.astype(int).astype(object)
+    shares, whole = over_common_denominator(cover)
+    if (counts @ shares < whole).any():
+        return None
+    parts, unit = over_common_denominator(weights)
+    limits, whole = over_common_denominator(capacities)
+    if (parts @ counts * whole > limits * unit).any():
         return None
     return cover, weights
+
+
+def over_common_denominator(fractions: Sequence[Fraction]) -> tuple[np.ndarray, int]:
+    """Numerators (n,), Python's integers in an object array, and their common denominator: quick to sum and compare."""
+    denominator = math.lcm(*(fraction.denominator for fraction in fractions))
+    numerators = np.empty(len(fractions), dtype=object)
+    numerators[:] = [fraction.numerator * (denominator // fraction.denominator) for fraction in fractions]
+    return numerators, denominator
 
 
 def solve_exactly(matrix: np.ndarray, right: Sequence[Fraction]) -> list[Fraction] | None:

@@ -109,7 +109,7 @@ def _figure(settings: list[Setting]) -> Any:
     for axis, setting in zip(axes, settings, strict=True):
         m = np.arange(1, len(setting.slipped) + 1)
         shown = np.unique(np.geomspace(1, len(m), 16).round().astype(int))
-        axis.plot(m, (1 - setting.value) ** m, **figures.style("lp", marker="", label="predicted, (1 - V)^m"))
+        axis.plot(m, (1 - setting.value) ** m, **figures.style("lp", marker="", label="predicted, $(1 - V)^m$"))
         measured = setting.slipped[shown - 1] / setting.trials
         axis.plot(shown[measured > 0], measured[measured > 0],
                   **figures.style("lp", linestyle="", markersize=4, label="measured"))  # fmt: skip

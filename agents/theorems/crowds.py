@@ -1,7 +1,7 @@
 """People's answers about tasks, for the report: a user's own CSV, or a made-up crowd that is shipped.
 
-The shipped crowd is synthetic: 60 tasks of a difficulty drawn uniformly, answered by 15 workers of a skill drawn
-uniformly, who err the more often the harder the task and the less their skill. `synthetic_answers` is how
+The shipped crowd is synthetic: 60 tasks, three in four of them true, of a difficulty drawn uniformly, answered by 15
+workers of a skill drawn uniformly, who err the more often the harder the task and the less their skill. `synthetic_answers` is how
 `examples/synthetic_crowd.csv` and `examples/synthetic_crowd_truth.csv` were made.
 """
 
@@ -20,7 +20,7 @@ from envs.document import ProblemError, read_text
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 SYNTHETIC, SYNTHETIC_TRUTH = EXAMPLES / "synthetic_crowd.csv", EXAMPLES / "synthetic_crowd_truth.csv"
-TASKS, WORKERS, SEED = 60, 15, 0
+TASKS, WORKERS, SEED = 60, 15, 2
 
 
 class CrowdError(ValueError):
@@ -35,11 +35,13 @@ class Crowd:
         tree: The answers as a claim tree; tasks are nodes 1 to n.
         wrong: bool (n,), whether the majority of a task is wrong; None where the truth is not known.
         about: Where they come from, in words.
+        synthetic: Whether it is the shipped, made-up crowd.
     """
 
     tree: ClaimTree
     wrong: np.ndarray | None
     about: str
+    synthetic: bool = False
 
     @property
     def tasks(self) -> np.ndarray:
@@ -58,7 +60,7 @@ def find_crowd(labels: str | None, truth: str | None) -> Crowd:
     if labels is None:
         tree = load_crowd(SYNTHETIC)
         about = f"a synthetic crowd ({TASKS} tasks, {WORKERS} workers; examples/{SYNTHETIC.name})"
-        return Crowd(tree, _wrong(tree, read_truth(SYNTHETIC_TRUTH)), about)
+        return Crowd(tree, _wrong(tree, read_truth(SYNTHETIC_TRUTH)), about, synthetic=True)
     tree = load_crowd(labels)
     about = f"{Path(labels).name} ({int(tree.width[0])} tasks, {tree.leaves:,} answers)"
     return Crowd(tree, None if truth is None else _wrong(tree, read_truth(truth)), about)
@@ -96,8 +98,9 @@ def _wrong(tree: ClaimTree, truth: dict[str, int]) -> np.ndarray:
 def synthetic_answers() -> tuple[str, str]:
     """The labels and the truth of the synthetic crowd, as CSV text."""
     rng = np.random.default_rng(SEED)
-    truth, difficulty, skill = rng.integers(0, 2, TASKS), rng.uniform(0, 1, TASKS), rng.uniform(0.2, 1, WORKERS)
-    right = 1 / (1 + np.exp(-(4 * skill[None, :] - 4.2 * difficulty[:, None])))
+    truth = (rng.random(TASKS) < 0.75).astype(int)
+    difficulty, skill = rng.uniform(0, 1, TASKS), rng.uniform(0.2, 1, WORKERS)
+    right = 1 / (1 + np.exp(-(2 + 2 * skill - 4 * difficulty[:, None])))
     answers = np.where(rng.random((TASKS, WORKERS)) < right, truth[:, None], 1 - truth[:, None])
     labels = [f"task_{t:02},worker_{w:02},{answers[t, w]}" for t in range(TASKS) for w in range(WORKERS)]
     truths = [f"task_{t:02},{truth[t]}" for t in range(TASKS)]

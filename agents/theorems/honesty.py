@@ -259,7 +259,7 @@ def _figure(guarantees: dict[str, float], uneven: dict[int, tuple[float, float]]
     left.set_xticks(np.linspace(0, 1, 6))
     figures.label(left, "guaranteed catch probability", "")
     depths = list(uneven)
-    right.plot(depths, [3.0**-d for d in depths], label="bound ρ^-d", **figures.BOUND)
+    right.plot(depths, [3.0**-d for d in depths], label=r"bound $\rho^{-d}$", **figures.BOUND)
     for place, name in enumerate(("lp", "game_optimal")):
         right.plot(depths, [pair[place] for pair in uneven.values()], **figures.style(name))
     right.set_yscale("log")

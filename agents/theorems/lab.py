@@ -29,7 +29,7 @@ class Lab:
         seed: Of everything that is drawn.
         learned: The pair that has learned to debate.
         crowd: People's answers about tasks.
-        progress: Show bars on standard error.
+        progress: Show bars on a terminal.
     """
 
     quick: bool
@@ -50,7 +50,7 @@ class Lab:
 
     def bar(self, items: Iterable[Item], task: str, total: int | None = None) -> Iterator[Item]:
         """The items, with a progress bar."""
-        return iter(tqdm(items, desc=task, total=total, leave=False, disable=not self.progress, dynamic_ncols=True))
+        return iter(tqdm(items, task, total, leave=False, disable=None if self.progress else True, dynamic_ncols=True))
 
 
 @dataclass(frozen=True)

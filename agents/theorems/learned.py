@@ -55,8 +55,8 @@ def train_pair(quick: bool, seed: int, progress: bool) -> LearnedPair:
     iterations = QUICK if quick else FULL
     config = TrainConfig(learner=LearnerConfig(iterations=iterations, batch=512, positions=1024), seed=seed)
     learner = new_learner(config, training_game(config))
-    bar = tqdm(range(iterations), "training a pair", leave=False, disable=not progress, dynamic_ncols=True)
-    for _ in bar:
+    hidden = None if progress else True  # None: shown on a terminal
+    for _ in tqdm(range(iterations), "training a pair", leave=False, disable=hidden, dynamic_ncols=True):
         learner.step()
     about = f"trained for this report on the default game ({iterations} rounds of self-play, seed {seed})"
     return LearnedPair(config, {"learner": learner.state_dict()}, about)

@@ -42,6 +42,7 @@ STATEMENT = (
     "one answer settles many leaves and the bound breaks.",
 )
 CHECKERS = ("uniform", "learned", "lp", "tree_optimal", "re_solving", "covering")
+FEW_LEAVES = 12  # that may be false: the re-solving checker is followed through every set of them
 
 
 @dataclass(frozen=True)
@@ -67,13 +68,14 @@ class Instance:
 
 
 def instances(lab: Lab) -> list[Instance]:
-    """Three trees: one as the learned Bob knows it, one where tree-optimal is better than local, one of 99 leaves."""
+    """One tree as the learned Bob knows it, one where tree-optimal is better than local, and the two shipped ones."""
     uneven = committed([("majority", "110"), ("majority", "111"), ("majority", "000")], "majority")
-    papers = load_problem(EXAMPLES / "published_papers.json")
+    papers, bridge = (load_problem(EXAMPLES / file) for file in ("published_papers.json", "footbridge.yaml"))
     return [
         _instance(f"{THRESHOLD} twice, every claim of sensitivity 3 (R = 9)", threes(), lab, learned=True),
         _instance("majority of majorities claimed 110, 111, 000 (R = 7/2)", uneven, lab),
-        _instance("99 papers, 66 said to support the claim (R = 66/17)", from_claims(papers), lab, adaptive=False),
+        _instance("published_papers.json, 66 of 99 claimed (R = 66/17)", from_claims(papers), lab),
+        _instance("footbridge.yaml as claimed (R = 23/2)", from_claims(bridge), lab),
     ]
 
 
@@ -83,18 +85,18 @@ def threes() -> ClaimTree:
     return committed(parts, THRESHOLD)
 
 
-def _instance(name: str, tree: ClaimTree, lab: Lab, learned: bool = False, adaptive: bool = True) -> Instance:
+def _instance(name: str, tree: ClaimTree, lab: Lab, learned: bool = False) -> Instance:
     game = Game(EnvConfig(rho=50.0, tremble=0.0), tree)  # nothing is challenged: the checker asks
     found = alternatives(tree)
     queries = math.ceil(found.sensitivity)
-    bobs = {name: players.bob(name, game) for name in ("uniform", "lp", "tree_optimal")}
+    bobs = {player: players.bob(player, game) for player in ("uniform", "lp", "tree_optimal")}
     if learned:
         bobs["learned"] = lab.learned.bob(Game(EnvConfig(rho=3.0, tremble=0.0), tree))
-    advantages = {name: independent(leaf_distribution(game, bob), found, queries) for name, bob in bobs.items()}
+    advantages = {player: independent(leaf_distribution(game, bob), found, queries) for player, bob in bobs.items()}
     advantages["covering"] = covering(found, queries)
-    if adaptive and len(found.leaves) <= 12:
+    if found.false.any(0).sum() <= FEW_LEAVES:
         advantages["re_solving"] = re_solving(tree, found, queries)
-    return Instance(name, tree, found, {name: advantages[name] for name in CHECKERS if name in advantages})
+    return Instance(name, tree, found, {player: advantages[player] for player in CHECKERS if player in advantages})
 
 
 def rows_of(instance: Instance) -> list[Row]:

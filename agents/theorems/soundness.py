@@ -115,7 +115,7 @@ def _figure(found: dict[tuple[int, int], Catches], played: dict[tuple[int, int],
     for axis, rho in zip(axes, RHOS, strict=True):
         series = {key: [getattr(found[rho, d], key) for d in DEPTHS] for key in Catches._fields}
         axis.plot(DEPTHS, series["value"], label="game value", **figures.VALUE)
-        axis.plot(DEPTHS, series["bound"], label="bound ρ^-d", **figures.BOUND)
+        axis.plot(DEPTHS, series["bound"], label=r"bound $\rho^{-d}$", **figures.BOUND)
         for liar in reversed(LIARS):
             axis.plot(DEPTHS, series[liar], **figures.style(f"{liar}_alice", linewidth=0.9, markersize=5))
         for depth in DEPTHS:

@@ -1,0 +1,171 @@
+"""Whether self-play finds the linear program's optimum, game by game.
+
+    python -m benchmarks.learning [--only NAME ...] [--seeds 0 1 2] [--jobs 2] [--json PATH] [--figure PATH]
+
+Trains the default learner on a suite of games and measures the averaged pair exactly (`agents.measures`). Prints a row
+a game: mean catch ratio (mean, minimum and 95% interval over the seeds), the lowest at any assignment, the worst-case
+catch over the game value beside 0.97^depth, and the challenge errors. Takes about a minute of one core for each game
+and seed; the wide and the tabled ones take a few.
+"""
+
+from __future__ import annotations
+
+import os
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+import argparse
+import json
+import sys
+import time
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.stats import t as student
+from tqdm import tqdm
+
+from agents.learner_config import LearnerConfig
+from envs.config import EnvConfig, ProblemConfig
+
+THRESHOLD = "threshold 3,2,2,1,1 >= 5"
+MULTIPLEXER = "table " + "".join(f"{code:06b}"[2 + int(f"{code:06b}"[:2], 2)] for code in range(64))
+
+
+def random_table(seed: int) -> str:
+    """A uniform truth table of width 6, which has no symmetry to speak of."""
+    return "table " + "".join(map(str, np.random.default_rng(seed).integers(0, 2, 64)))
+
+
+# name: aggregator, rho, depth
+SUITE = {
+    "and 5": ("and 5", 5.0, 2),
+    "or 5": ("or 5", 5.0, 2),
+    "parity 4": ("parity 4", 4.0, 2),
+    "majority 7": ("majority 7", 4.0, 2),
+    "majority 15, some unstable": ("majority 15", 3.0, 2),
+    "threshold, depth 1": (THRESHOLD, 3.0, 1),
+    "threshold, depth 2": (THRESHOLD, 3.0, 2),
+    "threshold, depth 3": (THRESHOLD, 3.0, 3),
+    "threshold, depth 4": (THRESHOLD, 3.0, 4),
+    "threshold, some unstable": (THRESHOLD, 2.0, 2),
+    "multiplexer": (MULTIPLEXER, 3.0, 2),
+    "tribes": ("or(and 3, and 3)", 3.0, 2),
+    "composition": ("majority(and 2, or 2, parity 2)", 4.0, 2),
+    "random table 0": (random_table(0), 4.0, 2),
+    "random table 1": (random_table(1), 4.0, 2),
+    "random table 2, some unstable": (random_table(2), 3.5, 2),
+}
+
+
+def train_and_measure(name: str, seed: int, learner: LearnerConfig) -> dict[str, Any]:
+    """One run of the suite: its measures, and how long it took."""
+    import torch
+
+    from agents.learning import LEARNERS
+    from agents.measures import evaluate
+    from envs.game import Game
+
+    torch.set_num_threads(1)
+    started = time.process_time()
+    aggregator, rho, depth = SUITE[name]
+    game = Game(EnvConfig(rho=rho, depth=depth), ProblemConfig(aggregators=[aggregator]), torch)
+    pair = LEARNERS[learner.name](game, learner, seed)
+    for _ in range(learner.iterations):
+        pair.step()
+    seconds = time.process_time() - started
+    players = pair.players()
+    measured = evaluate(game.on(np).evaluation(), players["alice"], players["bob"])
+    return {"name": name, "seed": seed, "depth": depth, "cpu_seconds": seconds, **measured}
+
+
+def row(name: str, runs: list[dict[str, Any]]) -> dict[str, Any]:
+    """The seeds of one game together."""
+    means = np.array([run["catch_ratio"]["mean"] for run in runs])
+    half = student.ppf(0.975, len(means) - 1) * means.std(ddof=1) / len(means) ** 0.5 if len(means) > 1 else np.nan
+    low, high = means.mean() - half, means.mean() + half
+    errors = {
+        kind: [e for run in runs if (e := run["challenge_errors"][kind]) is not None] for kind in ("stable", "unstable")
+    }
+    return {
+        "name": name,
+        "seeds": [run["seed"] for run in runs],
+        "catch_ratio": {"mean": means.mean(), "min": means.min(), "low": low, "high": high},
+        "lowest": min(run["catch_ratio"]["min"] for run in runs),
+        "catch_share": [run["worst_case_catch"] / run["game_value"] for run in runs],
+        "target_share": 0.97 ** runs[0]["depth"],
+        "challenge_errors": {kind: max(values, default=None) for kind, values in errors.items()},
+        "cpu_seconds": max(run["cpu_seconds"] for run in runs),
+    }
+
+
+def printed(rows: list[dict[str, Any]]) -> str:
+    """The table, in Markdown."""
+    lines = [
+        "| game | mean catch ratio (95% interval) | least seed | lowest assignment | worst-case catch / game value "
+        "(least seed, aim) | challenge errors (stable, unstable) | CPU s |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for r in rows:
+        ratio, errors = r["catch_ratio"], r["challenge_errors"]
+        shown = ["-" if errors[kind] is None else f"{errors[kind]:.4f}" for kind in ("stable", "unstable")]
+        lines.append(
+            f"| {r['name']} | {ratio['mean']:.3f} ({ratio['low']:.3f} to {ratio['high']:.3f}) | {ratio['min']:.3f} | "
+            f"{r['lowest']:.3f} | {min(r['catch_share']):.3f}, {r['target_share']:.3f} | {', '.join(shown)} | "
+            f"{r['cpu_seconds']:.0f} |"
+        )
+    return "\n".join(lines)
+
+
+def figure(runs: list[dict[str, Any]], path: Path) -> None:
+    """A dot for each run: its mean catch ratio, game by game."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    names = list(dict.fromkeys(run["name"] for run in runs))
+    drawing, axes = pyplot.subplots(figsize=(7.5, 0.36 * len(names) + 1.2), layout="constrained")
+    for run in runs:
+        place = names.index(run["name"])
+        axes.plot(run["catch_ratio"]["min"], place, "|", color="#e8963a", markersize=11, markeredgewidth=2)
+        axes.plot(run["catch_ratio"]["mean"], place, "o", color="#1f7a74", alpha=0.75)
+    axes.plot([], [], "o", color="#1f7a74", label="mean over the assignments, a dot a seed")
+    axes.plot([], [], "|", color="#e8963a", markeredgewidth=2, label="the lowest assignment")
+    axes.axvline(1, color="#333333", linewidth=1, label="the linear program")
+    axes.axvline(0.95, color="#999999", linewidth=1, linestyle=":", label="0.95")
+    axes.set(yticks=range(len(names)), yticklabels=names, xlabel="catch ratio of the learned Bob", xlim=(None, 1.02))
+    axes.invert_yaxis()
+    axes.legend(loc="lower left", fontsize=8)
+    drawing.savefig(path, dpi=150)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", nargs="+", choices=list(SUITE), metavar="NAME", help="games; all by default")
+    parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2], metavar="SEED")
+    parser.add_argument("--jobs", type=int, default=2, help="runs at a time")
+    parser.add_argument("--iterations", type=int, help="learner.iterations instead of the default")
+    parser.add_argument("--json", type=Path, metavar="PATH")
+    parser.add_argument("--figure", type=Path, metavar="PATH")
+    given = parser.parse_args()
+    learner = LearnerConfig()
+    if given.iterations:
+        learner = replace(learner, iterations=given.iterations)
+    tasks = [(name, seed, learner) for name in given.only or SUITE for seed in given.seeds]
+    with ProcessPoolExecutor(given.jobs) as pool:
+        work = pool.map(train_and_measure, *zip(*tasks, strict=True))
+        runs = list(tqdm(work, total=len(tasks), unit="run"))
+    rows = [row(name, [run for run in runs if run["name"] == name]) for name in dict.fromkeys(t[0] for t in tasks)]
+    print(printed(rows))
+    if given.json:
+        given.json.write_text(json.dumps({"rows": rows, "runs": runs}, indent=1) + "\n")
+    if given.figure:
+        figure(runs, given.figure)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
