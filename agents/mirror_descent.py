@@ -59,6 +59,9 @@ class MirrorDescent:
         if game.sees_truth and game.adversarial:
             raise ConfigError("learner.name: 'mmd' with env.bob_sees truth needs env.oracle random; or use 'ppo'")
         self.game, self.config = game, config
+        self.games = [game]
+        if game.free_root:
+            self.games.append(game.evaluation(root_claim="assigned", tremble=game.env.tremble))
         self.generator = torch.Generator().manual_seed(seed)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
@@ -126,9 +129,16 @@ class MirrorDescent:
         }
 
     def _self_play(self) -> Menus:
+        """The claims met in a batch of debates.
+
+        Where Alice claims the root herself, half of the debates begin at a dealt claim instead: once she is honest no
+        lie would be met any more, and what has been learned about lies would wither.
+        """
         record: list = []
         uniform = lambda n, k: torch.rand((n, k), dtype=torch.float64, generator=self.generator)  # noqa: E731
-        debate(self.game, LearnedPlayer(self.alice), LearnedPlayer(self.bob), self.config.batch, uniform, record)
+        pair = LearnedPlayer(self.alice), LearnedPlayer(self.bob)
+        for game in self.games:
+            debate(game, *pair, max(1, self.config.batch // len(self.games)), uniform, record)
         states = [decision.state for decision in record if decision.state.phase == ASSIGN]
         each = 1 << (self.game.width - 1) if self.game.library.tabulated else FEWEST_DRAWN
         limit = max(1, self._budget() // (self.game.menu * each))

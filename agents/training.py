@@ -52,6 +52,8 @@ def new_learner(config: TrainConfig, game: Game) -> Any:
         ConfigError: this learner cannot play this game.
     """
     torch.set_num_threads(config.threads)
+    # Else sums over repeated indices add up in whatever order the threads come, and no two runs are the same.
+    torch.use_deterministic_algorithms(True, warn_only=config.device != "cpu")
     torch.manual_seed(config.seed)
     return LEARNERS[config.learner.name](game, config.learner, config.seed)
 

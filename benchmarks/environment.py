@@ -1,101 +1,62 @@
-"""How fast the environment and the batched rules are, on one core.
+"""The PettingZoo environment beside PettingZoo's own games, one agent and one action at a time.
 
-    python benchmarks/environment.py
-
-Prints (1) actions a second of `fbs_debate_v0.env()` beside PettingZoo's tictactoe_v3 (extra `bench`), played the same
-way in turns: `agent_iter`, `last`, a random legal action from the mask, `None` when it is over; and (2) moves a second
-of the batched rules, a move being one decompose, assign, lie or respond of one debate that is still running.
+All are played the same way: `agent_iter`, `last`, a random legal action from the mask, `None` when it is over; every
+step counts, those of finished agents as well.
 """
 
 from __future__ import annotations
 
-import os
-
-os.environ.setdefault("OMP_NUM_THREADS", "1")
-
 import random
-import statistics
-import sys
-import time
 import warnings
-from pathlib import Path
+from collections.abc import Callable, Iterator
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 
-sys.path.insert(0, str(Path(__file__).parent.parent))
+from benchmarks.measurement import Budget, Result, Row, Skipped, Target, interleaved, rate_of, ratios
+from envs import fbs_debate_v0
 
-from envs import fbs_debate_v0, rules
-from envs.config import EnvConfig, ProblemConfig
-from envs.engine import step
-from envs.game import Game
-from envs.rules import ASSIGN, LIE, OVER, State
-
-Array = Any  # numpy.ndarray or torch.Tensor
-ROUNDS, SECONDS, DEBATES = 5, 1.0, 8192
+PEERS = ("tictactoe_v3", "connect_four_v3")
+RATIO = Target(at_least=1.5)
 
 
-def actions_per_second(env: Any) -> float:
-    """Whole episodes of random legal actions for a while; the steps of finished agents count as well."""
-    steps, start = 0, time.process_time()
-    while time.process_time() - start < SECONDS:
-        env.reset()
-        for _agent in env.agent_iter():
-            observation, _, terminated, truncated, _ = env.last()
-            choices = np.flatnonzero(observation["action_mask"]).tolist()
-            env.step(None if terminated or truncated else random.choice(choices))
-            steps += 1
-    return steps / (time.process_time() - start)
+def measure(budget: Budget) -> Iterator[Result]:
+    """Steps a second of each, and ours as a multiple of theirs."""
+    players = {"fbs_debate_v0": episodes(fbs_debate_v0.env(), budget)}
+    for name in PEERS:
+        try:
+            players[name] = episodes(peer(name), budget)
+        except ImportError as error:  # PettingZoo's own for a missing extra is one too
+            yield Skipped(f"{name} env()", f"not installed ({error})")
+    steps = interleaved(players, budget.repeats)
+    for name, values in steps.items():
+        yield Row(f"{name} env()", values, "steps/s")
+    for name in players:
+        if name in PEERS:
+            yield Row(f"fbs_debate_v0 / {name}", ratios(steps["fbs_debate_v0"], steps[name]), "x", RATIO)
 
 
-def random_move(game: Game, state: State, u: Array) -> Array:
-    """Whole legal moves, uniform, drawn from the library's tables with u (N,)."""
-    library = game.library
-    if state.phase not in (ASSIGN, LIE):
-        return library.array(u * (game.menu if state.phase == rules.DECOMPOSE else 2 + game.width), "int64")
-    a = rules.aggregator(game, state)
-    output = library.array(state.claimed if state.phase == ASSIGN else state.truth, "int64")
-    rank = library.array(u * library.preimage_size[a, output], "int64")
-    z = library.bits[library.preimage[a, output, rank]]
-    return z if state.phase == ASSIGN else z ^ state.assignment
-
-
-def moves_per_second(game: Game, uniform: Any) -> float:
-    """Batches of debates from beginning to end for a while."""
-    moves, start = 0, time.process_time()
-    while time.process_time() - start < SECONDS:
-        state = rules.deal(game, uniform(DEBATES, game.draws))
-        while state.phase != OVER:
-            moves += DEBATES - int(state.over.sum())
-            state = step(game, state, random_move(game, state, uniform(DEBATES, 1)[:, 0]), uniform(DEBATES, game.draws))
-    return moves / (time.process_time() - start)
-
-
-def main() -> None:
+def peer(name: str) -> Any:
+    """One of PettingZoo's classic environments; ImportError without the extra that it needs."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the registry's own deprecation warnings
-        from pettingzoo.classic import tictactoe_v3
-
-    pairs = []
-    for _ in range(ROUNDS):
-        other, ours = tictactoe_v3.env(), fbs_debate_v0.env()
-        pairs.append((actions_per_second(other), actions_per_second(ours)))
-    print(f"tictactoe_v3 env()    {statistics.median(p[0] for p in pairs):12,.0f} actions a second")
-    print(f"fbs_debate_v0 env()   {statistics.median(p[1] for p in pairs):12,.0f} actions a second")
-    print(f"ratio                 {statistics.median(ours / other for other, ours in pairs):12.2f}")
-
-    import torch
-
-    torch.set_num_threads(1)
-    rng, game = np.random.default_rng(0), Game(EnvConfig(depth=3), ProblemConfig())
-    sources = {
-        "NumPy": (game, lambda n, k: rng.random((n, k))),
-        "torch": (game.on(torch), lambda n, k: torch.rand(n, k, dtype=torch.float64)),
-    }
-    for name, (on, uniform) in sources.items():
-        rate = statistics.median(moves_per_second(on, uniform) for _ in range(ROUNDS))
-        print(f"batched rules, {name}  {rate:12,.0f} moves a second (depth 3, width 5, {DEBATES} debates at a time)")
+        return import_module(f"pettingzoo.classic.{name}").env()
 
 
-if __name__ == "__main__":
-    main()
+def episodes(env: Any, budget: Budget) -> Callable[[], float]:
+    """A measure of steps a second."""
+    episode(env)  # what is made once is not counted
+    return lambda: rate_of(lambda: episode(env), budget.seconds)
+
+
+def episode(env: Any) -> int:
+    """One game of random legal actions; returns its steps."""
+    steps = 0
+    env.reset()
+    for _agent in env.agent_iter():
+        observation, _, terminated, truncated, _ = env.last()
+        choices = np.flatnonzero(observation["action_mask"]).tolist()
+        env.step(None if terminated or truncated else random.choice(choices))
+        steps += 1
+    return steps

@@ -24,7 +24,7 @@ class SensitivityError(ValueError):
 def sensitivity(
     aggregator: Aggregator, assignment: Any, capacities: Sequence[Any] | np.ndarray | None = None
 ) -> Certificate:
-    """Solve min sum_i c_i t_i over covers t of the sensitive blocks of f at z; answers are kept.
+    """Solve min sum_i c_i t_i over covers t of the sensitive blocks of f at z; answers that take a solver are kept.
 
     Symmetric aggregators in closed form, compositions from their parts, wide thresholds by generating blocks when they
     are violated, the rest by listing the minimal blocks.
@@ -43,6 +43,10 @@ def sensitivity(
 
 def solve(aggregator: Aggregator, assignment: tuple[int, ...], capacities: tuple[Number, ...]) -> Certificate:
     """`sensitivity` of checked arguments."""
+    if isinstance(aggregator, Symmetric):
+        from fbs.symmetric import symmetric_certificate
+
+        return symmetric_certificate(aggregator, assignment, capacities)  # quicker than looking up a kept answer
     return _kept_certificate(aggregator, assignment, capacities, isinstance(capacities[0], Fraction))
 
 
@@ -51,9 +55,7 @@ def _kept_certificate(
     aggregator: Aggregator, assignment: tuple[int, ...], capacities: tuple[Number, ...], exact: bool
 ) -> Certificate:
     """`exact` is part of the key: 1.0 equals Fraction(1), but their answers are of different kinds."""
-    if isinstance(aggregator, Symmetric):
-        from fbs.symmetric import symmetric_certificate as certificate
-    elif isinstance(aggregator, Composition):
+    if isinstance(aggregator, Composition):
         from fbs.composition import composition_certificate as certificate
     elif isinstance(aggregator, Threshold) and aggregator.width > LISTED_WIDTH:
         from fbs.threshold import threshold_certificate as certificate

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from functools import partial
-from itertools import accumulate
+from itertools import accumulate, compress
 
 from fbs.aggregator import Symmetric
 from fbs.certificate import Certificate, Number, Packing
@@ -28,19 +28,20 @@ def symmetric_certificate(
     """Closed form; exact if the capacities are fractions. `assignment` and `capacities` are (width,)."""
     exact = isinstance(capacities[0], Fraction)
     zero = Fraction(0) if exact else 0.0
-    cover, value, sides = [zero] * aggregator.width, zero, []
+    value, sides, weights, free = zero, [], {0: zero, 1: zero}, []
     for bit, fewest in zip((1, 0), aggregator.least_flips(sum(assignment)), strict=True):
         if fewest is None:
             continue
-        items = [i for i, answer in enumerate(assignment) if answer == bit]
-        side_value, spared = subset_cover([capacities[i] for i in items], fewest)
-        weight = (zero + 1) / (fewest - len(spared))
-        for i in items:
-            cover[i] = weight
-        for j in spared:
-            cover[items[j]] = zero
+        on_side = assignment if bit else [1 - answer for answer in assignment]
+        items = list(compress(range(aggregator.width), on_side))
+        side_value, spared = subset_cover(list(compress(capacities, on_side)), fewest)
+        weights[bit] = (zero + 1) / (fewest - len(spared))
+        free += [items[j] for j in spared]
         value += side_value
         sides.append((items, fewest, side_value))
+    cover = [weights[answer] for answer in assignment]
+    for i in free:
+        cover[i] = zero
     source = partial(_packing, tuple(sides), capacities)
     return Certificate(aggregator, assignment, capacities, value, tuple(cover), source, exact)
 
@@ -50,7 +51,7 @@ def subset_cover(capacities: list[Number], size: int) -> tuple[Number, list[int]
 
     The others weigh 1 / (size - number of spared items) each.
     """
-    if len(set(capacities)) == 1 and size < len(capacities):
+    if size < len(capacities) == capacities.count(capacities[0]):
         return capacities[0] * len(capacities) / size, []  # W is above every capacity, so none is worth sparing
     by_capacity = sorted(range(len(capacities)), key=capacities.__getitem__)
     sums = list(accumulate(capacities[i] for i in by_capacity))

@@ -20,11 +20,13 @@ import numpy as np
 
 from fbs.aggregator import Aggregator
 from fbs.bits import all_assignments, encode
-from fbs.certificate import Certificate, Number
+from fbs.certificate import Certificate, Number, Packing
+from fbs.cover_simplex import solve_cover, solve_covers
 from fbs.interchange import representatives
-from fbs.linear_program import LinearProgram, exact_basic_solution
+from fbs.linear_program import exact_basic_solution
 
 MAX_TABULATED_WIDTH = 10
+_AT_ONCE = 256  # programs solved together
 
 
 class TableWidthError(ValueError):
@@ -73,14 +75,19 @@ def listed_certificate(
     aggregator: Aggregator, assignment: tuple[int, ...], capacities: tuple[Number, ...], blocks: np.ndarray
 ) -> Certificate:
     """Certificate from all minimal blocks, bool (number of blocks, width)."""
-    solution = LinearProgram(np.array(capacities, dtype=np.float64), blocks).solve()
+    solution = solve_cover(blocks, np.array(capacities, dtype=np.float64))
     exact = exact_basic_solution(blocks, capacities, solution) if isinstance(capacities[0], Fraction) else None
-    cover, weights = exact or (solution.x.tolist(), np.maximum(solution.duals, 0).tolist())
-    packing = tuple(
-        (tuple(np.flatnonzero(block).tolist()), weight) for block, weight in zip(blocks, weights, strict=True) if weight
-    )
+    cover, weights = exact or (solution.x.tolist(), solution.duals.tolist())
+    packing = _packing(blocks, weights)
     value = sum((c * t for c, t in zip(capacities, cover, strict=True)), start=cover[0] * 0)
     return Certificate(aggregator, assignment, capacities, value, tuple(cover), packing, exact is not None)
+
+
+def _packing(blocks: np.ndarray, weights: list[Number]) -> Packing:
+    """The blocks, bool (number of blocks, width), that have weight, as increasing indices."""
+    return tuple(
+        (tuple(np.flatnonzero(block).tolist()), weight) for block, weight in zip(blocks, weights, strict=True) if weight
+    )
 
 
 class SensitivityTable:
@@ -121,6 +128,16 @@ class SensitivityTable:
         """Minimal sensitive blocks of an assignment: bool (number of blocks, q)."""
         return all_assignments(self.aggregator.width)[self.minimal[code]].astype(bool)
 
+    def packing(self, code: int) -> Packing:
+        """An optimal packing of an assignment: minimal sensitive blocks with weights, floats, that sum to its value."""
+        representative = int(self._representative[code])
+        return self._placed(_packing(self.blocks(representative), self._plain[2][representative]), code)
+
+    def _placed(self, packing: Packing, code: int) -> Packing:
+        """A packing at the representative of an assignment as one at the assignment."""
+        place = self._order[code].tolist()
+        return tuple((tuple(sorted(place[k] for k in block)), weight) for block, weight in packing)
+
     def exact(self, code: int) -> Certificate:
         """The certificate of an assignment in fractions, with the cover of this table."""
         ones = (Fraction(1),) * self.aggregator.width
@@ -133,8 +150,8 @@ class SensitivityTable:
         cover = [found.cover[0]] * len(place)
         for k, weight in zip(place, found.cover, strict=True):
             cover[k] = weight
-        packing = tuple((tuple(sorted(place[k] for k in block)), weight) for block, weight in found.packing)
         z = tuple(assignments[code].tolist())
+        packing = self._placed(found.packing, code)
         return Certificate(self.aggregator, z, ones, found.value, tuple(cover), packing, found.exact)
 
     def weighted(self, cost0: float, cost1: float) -> np.ndarray:
@@ -149,23 +166,36 @@ class SensitivityTable:
         """Values (2**q,) and basic optimal covers (2**q, q) of `weighted`, float64; nan where the value is infinite."""
         if cost0 == cost1 and 0 < cost0 < np.inf:
             return self.value * cost0, self.cover
-        return self._solve(cost0, cost1)
+        return self._solve(cost0, cost1)[:2]
 
     @cached_property
-    def _plain(self) -> tuple[np.ndarray, np.ndarray]:
-        values, covers = self._solve(1.0, 1.0)
+    def _plain(self) -> tuple[np.ndarray, np.ndarray, dict[int, list[float]]]:
+        values, covers, weights = self._solve(1.0, 1.0)
         values.flags.writeable = covers.flags.writeable = False
-        return values, covers
+        return values, covers, weights
 
-    def _solve(self, cost0: float, cost1: float) -> tuple[np.ndarray, np.ndarray]:
+    def _solve(self, cost0: float, cost1: float) -> tuple[np.ndarray, np.ndarray, dict[int, list[float]]]:
+        """Values and covers of all assignments, and the packing weights of the representatives' blocks."""
         assignments = all_assignments(self.aggregator.width)
-        values, covers = np.zeros(len(assignments)), np.zeros(assignments.shape)
-        for code in np.unique(self._representative):
-            costs = np.where(assignments[code] == 1, cost1, cost0)
-            values[code], covers[code] = _cheapest_cover(self.blocks(code), costs)
+        values, covers, weights = np.zeros(len(assignments)), np.zeros(assignments.shape), {}
+        counts = self.minimal.sum(axis=1)
+        codes = np.unique(self._representative)
+        codes = codes[np.argsort(counts[codes], kind="stable")]  # programs of like size are solved together
+        for some in np.split(codes, range(_AT_ONCE, len(codes), _AT_ONCE)):
+            costs = np.where(assignments[some] == 1, cost1, cost0)
+            values[some], covers[some], found = _cheapest_covers(self._filled_up(some), costs)
+            weights.update(zip(some.tolist(), found, strict=True))
         spread = np.empty_like(covers)
         np.put_along_axis(spread, self._order, covers[self._representative], axis=1)
-        return values[self._representative], spread
+        return values[self._representative], spread, weights
+
+    def _filled_up(self, codes: np.ndarray) -> np.ndarray:
+        """The minimal blocks of some assignments, bool (n, M, q): as many for each, with rows of zeros behind."""
+        row, block = np.nonzero(self.minimal[codes])
+        counts = np.bincount(row, minlength=len(codes))
+        blocks = np.zeros((len(codes), counts.max(), self.aggregator.width), dtype=bool)
+        blocks[row, np.arange(len(row)) - (np.cumsum(counts) - counts)[row]] = all_assignments(self.aggregator.width)[block]
+        return blocks
 
     def max_entropy(self, cost0: float = 1.0, cost1: float = 1.0, codes: np.ndarray | None = None) -> np.ndarray:
         """The maximum-entropy optimal sampling distribution of `weighted`, by default of the plain program.
@@ -190,13 +220,17 @@ class SensitivityTable:
         return spread
 
 
-def _cheapest_cover(blocks: np.ndarray, costs: np.ndarray) -> tuple[float, np.ndarray]:
+def _cheapest_covers(blocks: np.ndarray, costs: np.ndarray) -> tuple[np.ndarray, np.ndarray, list[list[float]]]:
+    """Values (n,), basic covers (n, q), and for each program the weights of its blocks in a packing.
+
+    blocks: bool (n, M, q), rows of zeros being none; costs: (n, q), infinite where a cover must not spend.
+    """
     payable = np.isfinite(costs)
-    cover = np.zeros(len(costs))
-    if not blocks[:, payable].any(axis=1).all():
-        return np.inf, np.full(len(costs), np.nan)
-    if len(blocks):
-        solution = LinearProgram(costs[payable], blocks[:, payable]).solve()
-        cover[payable] = solution.x
-        return solution.value, cover
-    return 0.0, cover
+    affordable = blocks & payable[:, None, :]
+    unpaid = (blocks.any(axis=2) & ~affordable.any(axis=2)).any(axis=1)
+    costs = np.where(payable, costs, 0.0)
+    solved = solve_covers(affordable, costs)
+    values = np.where(unpaid, np.inf, (costs * solved.cover).sum(axis=1))
+    covers = np.where(unpaid[:, None], np.nan, solved.cover)
+    counts = blocks.any(axis=2).sum(axis=1).tolist()
+    return values, covers, [row[:count] for row, count in zip(solved.weights.tolist(), counts, strict=True)]

@@ -193,3 +193,17 @@ def test_seconds_of_all_sessions_are_summed(tmp_path):
     folder.save({**checkpoint, "seconds": checkpoint["seconds"] + 1000})
     assert run(folder, "--resume") == 0
     assert 1000 < folder.load_summary()["seconds"] < 1100
+
+
+def test_repeats_on_several_threads_too():
+    # The gradient of a gather adds up rows with the same index, on two threads and from 32,768 numbers on in an order
+    # that changes from call to call, unless torch is told otherwise.
+    from agents.configuration import TrainConfig
+
+    config = TrainConfig(threads=2)
+    training.new_learner(config, training.training_game(config))
+    generator = torch.Generator().manual_seed(0)
+    index, values = torch.randint(0, 50, (60_000,), generator=generator), torch.randn(60_000, 8, generator=generator)
+    sums = [torch.zeros(50, 8).index_put_((index,), values, accumulate=True) for _ in range(20)]
+    assert all(torch.equal(one, sums[0]) for one in sums)
+    torch.set_num_threads(1)

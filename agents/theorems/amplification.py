@@ -11,8 +11,8 @@ import numpy as np
 from agents import players
 from agents.theorems import figures
 from agents.theorems.lab import THRESHOLD, Lab, Topic, procedural
+from agents.theorems.pairs import guarantee
 from agents.theorems.rows import FEWEST, Row, exact, sampled
-from agents.theorems.soundness import guarantee
 from envs.engine import debate, draws
 
 STREAM = 3
@@ -23,6 +23,11 @@ STATEMENT = (
     "A false claim slips through one debate with probability at most 1 - ρ^-d. Hold m debates independently and reject "
     "the claim if Bob wins any: a true claim is still never rejected, and a false one slips through with probability "
     "at most (1 - ρ^-d)^m. So m = ⌈ρ^d ln n⌉ debates make the error at most 1/n.",
+)
+SOURCE = "section 4, after the theorem on soundness"
+CAPTION = (
+    "How often a false claim slips through m debates. Lines: (1 - V)^m. Dots: trials of m debates between worst-case "
+    "Alice and LP Bob. Dashed: the errors wanted; dotted: m = ⌈ρ^d ln n⌉, which meets each line where it should."
 )
 
 
@@ -75,7 +80,8 @@ def rows_of(setting: Setting) -> list[Row]:
         rows.append(exact("m debates leave an error of at most 1/n", where, predicted, "<=", 1 / n))
         if setting.trials * m * setting.value >= FEWEST:
             ratio = slipped / setting.trials / predicted
-            rows.append(sampled("Played: m debates leave an error of at most 1/n", f"{where}, {setting.trials:,} trials; predicted "
+            rows.append(sampled("Played: m debates leave an error of at most 1/n",
+                                f"{where}, {setting.trials:,} trials; predicted "
                                 f"{predicted:.4g}, measured over predicted {ratio:.3f}",
                                 slipped, setting.trials, "<=", 1 / n, setting.trials * m * setting.value))  # fmt: skip
         half = math.ceil(m / 2)
@@ -93,15 +99,12 @@ def study(lab: Lab) -> Topic:
         for s in settings for n in TARGETS
     ]  # fmt: skip
     findings = (
-        f"Measured errors are {min(ratios):.2f} to {max(ratios):.2f} times the predicted ones. The number of debates is "
-        "right up to rounding where the bound on one debate is attained, as here: with half as many the error is the "
-        "square root of what was wanted.",
+        f"Measured errors are {min(ratios):.2f} to {max(ratios):.2f} times the predicted ones. Where the bound on one "
+        "debate is attained, as here, m is right up to rounding: with half as many debates the error is the square "
+        "root of what was wanted.",
         "The rule is fragile in one way: it rests on an oracle that never errs (see Beyond the paper).",
     )
-    return Topic("Amplification", "section 4, after the theorem on soundness", STATEMENT, tuple(rows), findings,
-                 _figure(settings), "How often a false claim slips through m debates. Lines: (1 - V)^m. Dots: trials of m "
-                 "debates between worst-case Alice and LP Bob. Dashed: the errors wanted; dotted: m = ⌈ρ^d ln n⌉, which "
-                 "meets each line where it should.")  # fmt: skip
+    return Topic("Amplification", SOURCE, STATEMENT, tuple(rows), findings, _figure(settings), CAPTION)
 
 
 def _figure(settings: list[Setting]) -> Any:
@@ -118,6 +121,7 @@ def _figure(settings: list[Setting]) -> Any:
             axis.axvline(setting.debates_for(n), color="#999999", linewidth=0.8, linestyle=":")
         axis.set_yscale("log")
         axis.set_ylim(0.004, 1.3)
+        figures.whole_numbers(axis)
         figures.label(axis, "debates m", "error" if setting is settings[0] else "", setting.name)
     figures.legend_below(figure, 3)
     return figure

@@ -9,15 +9,14 @@ import numpy as np
 
 from agents import players
 from agents.alices import HonestAlice
-from agents.exact import best_response_alice, game_value
+from agents.exact import game_value
 from agents.exact_trees import best_response_on_tree, honest_unstable
 from agents.match import play
 from agents.theorems import figures
 from agents.theorems.crowds import EXAMPLES
 from agents.theorems.lab import THRESHOLD, Lab, Topic, procedural
-from agents.theorems.pairs import TRUE, bob_share
+from agents.theorems.pairs import TRUE, bob_share, guarantee
 from agents.theorems.rows import Row, exact, sampled
-from agents.theorems.soundness import guarantee
 from envs.claim_tree import ClaimTree
 from envs.config import ConfigError, EnvConfig
 from envs.engine import debate, draws
@@ -31,14 +30,21 @@ V = 1 / 9  # the value of the default game
 AVERAGE = ("lp", "uniform", "learned", "random")
 
 STATEMENT = (
-    "Noise. If the oracle errs with probability ε, a false claim is caught with probability ε + (1 - 2ε)V and a true one is "
-    "lost with probability ε. Rejecting a claim that loses any of many debates then rejects true claims as well. Asking r "
-    "people at the leaf and believing the majority brings ε down to that of r coin flips, and with r large enough both "
-    "errors are small again.",
-    "ρ. Too small, and true claims cannot be argued; larger than any sensitivity, and it protects nobody any more, though "
-    "the bound ρ^-d goes on falling. In between it trades how often lies are caught against who can be honest.",
-    "Average case. If the truths below a claim are drawn at random and not by an adversary, Alice can no longer hide the "
-    "lie where Bob rarely looks. The paper's guarantee is about the worst case; here is how much better the average is.",
+    "Noise. If the oracle errs with probability ε, a false claim is caught with probability ε + (1 - 2ε)V and a true "
+    "one is lost with probability ε. Rejecting a claim that loses any of many debates then rejects true claims as "
+    "well. Asking r people at the leaf and believing the majority brings ε down to that of r coin flips, and with r "
+    "large enough both errors are small again.",
+    "ρ. Too small, and true claims cannot be argued; larger than any sensitivity, and it protects nobody any more, "
+    "though the bound ρ^-d goes on falling. In between it trades how often lies are caught against who can be honest.",
+    "Average case. If the truths below a claim are drawn at random and not by an adversary, Alice can no longer hide "
+    "the lie where Bob rarely looks. The paper's guarantee is about the worst case; here is how much better the "
+    "average is.",
+)
+SOURCE = "not in the paper"
+CAPTION = (
+    "Left: how often a false claim and a true one (thin, green) lose to LP Bob on the default game as the oracle "
+    "errs, with one, three or nine people asked at the leaf. Middle: the footbridge, by ρ. Right: each Bob against "
+    "best-response Alice with truths drawn at random (hatched) and in the worst case, default game."
 )
 
 
@@ -62,14 +68,11 @@ def study(lab: Lab) -> Topic:
         f"With an oracle that errs in one answer of ten, 42 debates would reject a true claim with probability "
         f"{1 - 0.9**42:.2f}. Asking {people} people at the leaf instead of one brings both errors to 1% or less, for "
         f"{42 * people} answers in all.",
-        f"With truths drawn at random LP Bob catches {averages['lp'][0]:.3f} against best-response Alice, in the worst case "
-        f"{averages['lp'][1]:.3f}; uniform Bob {averages['uniform'][0]:.3f} and {averages['uniform'][1]:.3f}. The average "
-        "case is kinder to every Bob, and does not spare him the program.",
+        f"With truths drawn at random LP Bob catches {averages['lp'][0]:.3f} against best-response Alice, in the "
+        f"worst case {averages['lp'][1]:.3f}; uniform Bob {averages['uniform'][0]:.3f} and "
+        f"{averages['uniform'][1]:.3f}. The average case is kinder to Bob, and does not spare him the program.",
     )
-    return Topic("Beyond the paper", "not in the paper", STATEMENT, tuple(rows), findings, _figure(bridge, averages),
-                 "Left: catch probability of a false claim (lines) and of a true one (thin) as the oracle errs, one, three or "
-                 "nine people answering at the leaf; default game, LP Bob. Middle: the footbridge, by ρ. Right: truths drawn "
-                 "at random (light) beside the worst case (dark), best-response Alice, default game.")  # fmt: skip
+    return Topic("Beyond the paper", SOURCE, STATEMENT, tuple(rows), findings, _figure(bridge, averages), CAPTION)
 
 
 def _noise(noise: float, lab: Lab) -> list[Row]:
@@ -87,8 +90,10 @@ def _noise(noise: float, lab: Lab) -> list[Row]:
                         lab.debates * expected))  # fmt: skip
     for people in ANSWERS[1:]:
         caught, expected = _played_with(people, noise, lab)
-        rows.append(sampled(f"Played: with the majority of {people} answers at the leaf, as if ε were that of {people} flips",
-                            f"{setting}, {lab.debates:,} debates; ε of the majority {majority_noise(noise, people):.3g}",
+        rows.append(sampled(f"Played: with the majority of {people} answers at the leaf, as if ε were that of "
+                            f"{people} flips",
+                            f"{setting}, {lab.debates:,} debates; ε of the majority "
+                            f"{majority_noise(noise, people):.3g}",
                             caught, lab.debates, ">=", expected, lab.debates * expected))  # fmt: skip
     return rows
 
@@ -120,7 +125,9 @@ def _repair(lab: Lab) -> list[Row]:
               1 - (1 - noise) ** m, ">", 1 / n),
         exact("With enough people at the leaf true claims are rejected with at most 1/n", f"{setting}, {people} people",
               1 - (1 - error) ** m, "<=", 1 / n),
-        exact("... and false ones are accepted with at most 1/n", f"{setting}, {people} people", missed, "<=", 1 / n),
+        exact("With enough people at the leaf false claims are accepted with at most 1/n",
+              f"{setting}, {people} people",
+              missed, "<=", 1 / n),
     ]  # fmt: skip
 
 
@@ -136,12 +143,16 @@ def _rho(bridge: ClaimTree) -> list[Row]:
     return [
         exact("A ρ below the least sensitivity leaves Alice nothing to argue with: the game is refused (1)",
               f"{THRESHOLD}, whose least sensitivity is 9/5, ρ = 1.5", refused, "=", 1),
-        exact("A smaller ρ raises the game value", f"{THRESHOLD}, d = 2: ρ = 2 against ρ = 3", values[2.0], ">", values[3.0]),
-        exact("A ρ beyond every sensitivity changes nothing", f"{THRESHOLD}, d = 2: ρ = 6 against ρ = 3", values[6.0], "=",
+        exact("A smaller ρ raises the game value",
+              f"{THRESHOLD}, d = 2: ρ = 2 against ρ = 3", values[2.0], ">", values[3.0]),
+        exact("A ρ beyond every sensitivity changes nothing",
+              f"{THRESHOLD}, d = 2: ρ = 6 against ρ = 3", values[6.0], "=",
               values[3.0]),
-        exact("A small ρ loses true claims: honest Alice wins less than always", "footbridge.yaml, ρ = 3, LP Bob", strict[0],
+        exact("A small ρ loses true claims: honest Alice wins less than always",
+              "footbridge.yaml, ρ = 3, LP Bob", strict[0],
               "<", 1),
-        exact("A ρ at which she is safe catches fewer lies", "footbridge.yaml: ρ = 5 against ρ = 3, LP Bob", safe[1], "<",
+        exact("A ρ at which she is safe catches fewer lies",
+              "footbridge.yaml: ρ = 5 against ρ = 3, LP Bob", safe[1], "<",
               strict[1]),
     ]  # fmt: skip
 
@@ -158,9 +169,7 @@ def average_case(lab: Lab) -> dict[str, tuple[float, float]]:
     found = {}
     random, adversarial = procedural(THRESHOLD, oracle="random"), procedural(THRESHOLD)
     for name in AVERAGE:
-        bobs = [lab.learned.bob(game) if name == "learned" else players.bob(name, game) for game in (random, adversarial)]
-        root = best_response_alice(random, bobs[0]).catch[-1]
-        found[name] = (root[0, 1] + root[1, 0]) / 2, guarantee(adversarial, bobs[1])
+        found[name] = guarantee(random, lab.bob(name, random)), guarantee(adversarial, lab.bob(name, adversarial))
     return found
 
 
@@ -174,31 +183,35 @@ def _average(averages: dict[str, tuple[float, float]]) -> list[Row]:
 
 
 def _figure(bridge: ClaimTree, averages: dict[str, tuple[float, float]]) -> Any:
-    figure, (left, middle, right) = figures.canvas(3, height=3.2)
+    figure, (left, middle, right) = figures.canvas(3, height=3.7)
     noises = np.linspace(0, 0.4, 81)
     for people, line in zip(ANSWERS, ("-", (0, (5, 2)), (0, (1, 1))), strict=True):
         error = np.array([majority_noise(noise, people) for noise in noises])
-        text = f"{people} at the leaf" if people > 1 else "1 person at the leaf"
+        text = f"{people} asked: false claim" if people > 1 else "1 person asked: false claim"
         left.plot(noises, error + (1 - 2 * error) * V, **figures.style("lp", marker="", linestyle=line, label=text))
-        left.plot(noises, error, **figures.style("honest_alice", marker="", linestyle=line, linewidth=0.9, label="_"))
+        left.plot(
+            noises,
+            error,
+            **figures.style("honest_alice", marker="", linestyle=line, linewidth=0.9, label="the same: true claim"),
+        )
     left.axhline(V, **{**figures.BOUND, "linewidth": 0.8}, label="V, without noise")
-    left.text(0.22, 0.02, "green: true claims lost", fontsize=7.5, color=figures.colour("honest_alice"))
-    figures.label(left, "oracle error ε", "probability of losing the debate", "noise")
-    figures.legend(left, loc="upper left")
+    figures.label(left, "oracle error ε", "Alice loses, probability", "noise")
+    figures.legend_under(left)
     rhos = np.linspace(1, 10, 37)
     honest, caught = np.array([window(bridge, float(rho)) for rho in rhos]).T
     middle.plot(rhos, honest, **figures.style("honest_alice", marker="", label="honest Alice wins"))
     middle.plot(rhos, caught, **figures.style("lp", marker="", label="LP Bob catches a lie"))
     middle.plot(rhos, rhos**-3.0, label=r"bound $\rho^{-d}$", **figures.BOUND)
     figures.label(middle, "ρ", "probability", "footbridge.yaml, d = 3")
-    figures.legend(middle, loc="center right")
+    figures.legend_under(middle)
     place = np.arange(len(averages))
-    for offset, which, alpha in ((-0.2, 0, 0.45), (0.2, 1, 1.0)):
+    for offset, which, hatch in ((-0.21, 0, "///"), (0.21, 1, "")):
         heights = [pair[which] for pair in averages.values()]
-        bars = right.bar(place + offset, heights, 0.38, alpha=alpha, edgecolor="black", linewidth=0.4,
+        bars = right.bar(place + offset, heights, 0.4, hatch=hatch, edgecolor="white", linewidth=0,
                          color=[figures.colour(name) for name in averages])  # fmt: skip
-        right.bar_label(bars, fmt="%.3f", fontsize=6.5)
-    right.axhline(V, **{**figures.BOUND, "linewidth": 0.8})
-    right.set_xticks(place, [figures.name(name).replace(" ", "\n") for name in averages], fontsize=7.5)
-    figures.label(right, "", "catch probability", "average | worst case")
+        right.bar_label(bars, fmt=lambda height: f"{height:.2f}"[1:], fontsize=7)
+    right.axhline(V, **{**figures.BOUND, "linewidth": 0.8}, label="V, the worst case at best")
+    right.set_xticks(place, [figures.name(name).partition(" ")[0] for name in averages], fontsize=7.5)
+    figures.label(right, "Bob", "catch probability", "average (hatched), worst")
+    figures.legend_under(right)
     return figure

@@ -1,5 +1,5 @@
-"""Composition: the sensitivity of a whole committed tree between products of its claims' own, and what sampling with the
-whole tree in view gains.
+"""Composition: the sensitivity of a whole committed tree lies between products of its claims' own, and sampling with
+the whole tree in view gains something.
 """
 
 from __future__ import annotations
@@ -21,12 +21,19 @@ STREAM = 6
 SELF_DUAL = ("majority 3", "majority 5", THRESHOLD, "majority 7")
 
 STATEMENT = (
-    "Commit every answer of a tree before Bob samples, and the tree is one function of its leaves. Its fractional block "
-    "sensitivity R lies between the smallest and the largest product of the claims' own sensitivities along a path from "
-    "the root to a leaf, and equals that product where all claims of a level are equally sensitive (the ρ^d of the "
-    "paper).",
-    "Where they are not, sampling claim by claim is not the best one can do. Weighing each sub-claim by R of what is below "
-    "it, tree-optimal Bob catches a lie about the root with probability 1/R, and no way of choosing one leaf does better.",
+    "Commit every answer of a tree before Bob samples, and the tree is one function of its leaves. Its fractional "
+    "block sensitivity R lies between the smallest and the largest product of the claims' own sensitivities along a "
+    "path from the root to a leaf, and equals that product where all claims of a level are equally sensitive (the ρ^d "
+    "of the paper).",
+    "Where they are not, sampling claim by claim is not the best one can do. Weighing each sub-claim by R of what is "
+    "below it, tree-optimal Bob catches a lie about the root with probability 1/R, and no way of choosing one leaf "
+    "does better.",
+)
+SOURCE = "section 5, the composition lemma; sampling with the whole tree in view is not in the paper"
+CAPTION = (
+    "Left: worst-case catch probability of local and tree-optimal sampling on random trees, with the tree of "
+    "majorities claimed 110, 111, 000 (star). Right: R of the same trees between the smallest and largest path "
+    "product (bars), in the order of R."
 )
 
 
@@ -73,14 +80,11 @@ def study(lab: Lab) -> Topic:
     rows = _sandwich(table, lab) + _equal_levels(rng, lab) + _famous() + _gains(ratio, lab)
     better = ratio > 1 + 1e-9
     findings = (
-        f"On {better.mean():.0%} of {lab.trees} random trees of depth 2 and 3 tree-optimal sampling beats local sampling: "
-        f"by {ratio[better].mean() - 1:.0%} on the average of these, at most by a factor of {ratio.max():.2f}. Never is "
-        "it worse.",
+        f"On {better.mean():.0%} of {lab.trees} random trees of depth 2 and 3 tree-optimal sampling beats local "
+        f"sampling: by {ratio[better].mean() - 1:.0%} on the average of these, at most by a factor of "
+        f"{ratio.max():.2f}. The smallest ratio of the two is {ratio.min():.4g}.",
     )
-    return Topic("Composition", "section 5, the composition lemma; whole trees are this project's", STATEMENT, tuple(rows),
-                 findings, _figure(table), "Left: worst-case catch probability of local and tree-optimal sampling on random "
-                 "trees, with the tree of majorities claimed 110, 111, 000 (star). Right: R of the same trees between the "
-                 "smallest and largest path product (bars), in the order of R.")  # fmt: skip
+    return Topic("Composition", SOURCE, STATEMENT, tuple(rows), findings, _figure(table), CAPTION)
 
 
 def _sandwich(table: np.ndarray, lab: Lab) -> list[Row]:
@@ -108,8 +112,9 @@ def _equal_levels(rng: np.random.Generator, lab: Lab) -> list[Row]:
                 product *= fbs.sensitivity(f, z).value
                 parts.append((f, z))
             worst = max(worst, abs(_root(level_by_level(parts)) - product))
-        rows.append(exact("R equals the product of the levels' sensitivities where a level's claims are equally sensitive "
-                          "(largest difference)", f"{20 if lab.quick else 100} random trees of depth {depth}, fractions",
+        rows.append(exact("R equals the product of the levels' sensitivities where a level's claims are equally "
+                          "sensitive (largest difference)",
+                          f"{20 if lab.quick else 100} random trees of depth {depth}, fractions",
                           worst, "=", 0))  # fmt: skip
     return rows
 
@@ -125,7 +130,13 @@ def _famous() -> list[Row]:
     return [
         exact("Local sampling catches with probability 1/4", setting, found.local, "=", 1 / 4),
         exact("Tree-optimal sampling catches with probability 2/7", setting, found.tree_optimal, "=", 2 / 7),
-        exact("... which is 1/R", setting, found.tree_optimal, "=", 1 / found.sensitivity),
+        exact(
+            "Tree-optimal sampling catches with probability 1/R",
+            setting,
+            found.tree_optimal,
+            "=",
+            1 / found.sensitivity,
+        ),
     ]
 
 
@@ -137,17 +148,21 @@ def famous_tree() -> ClaimTree:
 def _gains(ratio: np.ndarray, lab: Lab) -> list[Row]:
     setting = f"{lab.trees} random trees of depth 2 and 3"
     return [
-        exact("Tree-optimal sampling is never worse than local sampling (smallest ratio of catch probabilities)", setting,
+        exact("Tree-optimal sampling is never worse than local sampling (smallest ratio of catch probabilities)",
+              setting,
               ratio.min(), ">=", 1),
-        exact("... and often better (share of trees)", setting, (ratio > 1 + 1e-9).mean(), ">", 0),
-        exact("... by so much on the average (mean ratio)", setting, ratio.mean(), ">", 1),
+        exact("Tree-optimal sampling is often better than local sampling (share of trees)",
+              setting, (ratio > 1 + 1e-9).mean(), ">", 0),
+        exact("Tree-optimal sampling is better on the average (mean ratio of catch probabilities)",
+              setting, ratio.mean(), ">", 1),
     ]  # fmt: skip
 
 
 def _figure(table: np.ndarray) -> Any:
     figure, (left, right) = figures.canvas(2, height=3.2)
     left.plot([0.01, 1], [0.01, 1], color="#999999", linewidth=0.8)
-    left.plot(table[:, 3], table[:, 4], **figures.style("tree_optimal", linestyle="", marker=".", markersize=4, alpha=0.6,
+    left.plot(table[:, 3], table[:, 4], **figures.style("tree_optimal",
+                                                        linestyle="", marker=".", markersize=4, alpha=0.6,
                                                         label="random trees"))  # fmt: skip
     found = measure(famous_tree())
     left.plot([found.local], [found.tree_optimal], "*", color="black", markersize=10, label="1/4 and 2/7")

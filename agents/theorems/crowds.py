@@ -1,8 +1,8 @@
 """People's answers about tasks, for the report: a user's own CSV, or a made-up crowd that is shipped.
 
 The shipped crowd is synthetic: 60 tasks, three in four of them true, of a difficulty drawn uniformly, answered by 15
-workers of a skill drawn uniformly, who err the more often the harder the task and the less their skill. `synthetic_answers` is how
-`examples/synthetic_crowd.csv` and `examples/synthetic_crowd_truth.csv` were made.
+workers of a skill drawn uniformly, who err the more often the harder the task and the less their skill.
+`synthetic_answers` is how `examples/synthetic_crowd.csv` and `examples/synthetic_crowd_truth.csv` were made.
 """
 
 from __future__ import annotations
@@ -105,4 +105,3 @@ def synthetic_answers() -> tuple[str, str]:
     labels = [f"task_{t:02},worker_{w:02},{answers[t, w]}" for t in range(TASKS) for w in range(WORKERS)]
     truths = [f"task_{t:02},{truth[t]}" for t in range(TASKS)]
     return "\n".join(["task,worker,label", *labels, ""]), "\n".join(["task,label", *truths, ""])
-

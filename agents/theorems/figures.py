@@ -1,4 +1,4 @@
-"""How the report's figures look: the same colour for the same player everywhere, and what each topic's figure is made of.
+"""How the report's figures look: the same colour for the same player everywhere.
 
 Every player has a marker and a line style of its own as well, so that a figure survives a printer without colours.
 """
@@ -76,7 +76,19 @@ def legend(axis: Any, **where: Any) -> None:
     """A legend inside the axes, each name once."""
     handles, names = axis.get_legend_handles_labels()
     once = dict(zip(names, handles, strict=True))
-    axis.legend(once.values(), once.keys(), fontsize=7.5, framealpha=0.9, edgecolor="#cccccc", **where)
+    axis.legend(once.values(), once.keys(), fontsize=7.5, framealpha=0.95, edgecolor="#cccccc", **where)
+
+
+def legend_under(axis: Any, columns: int = 1) -> None:
+    """A legend below the axes, where it hides nothing."""
+    legend(axis, loc="upper center", bbox_to_anchor=(0.5, -0.2), ncols=columns)
+
+
+def whole_numbers(axis: Any) -> None:
+    """Whole numbers on the horizontal axis."""
+    from matplotlib.ticker import MaxNLocator
+
+    axis.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=5))
 
 
 def legend_below(figure: Any, columns: int) -> None:

@@ -11,7 +11,6 @@ import numpy as np
 from agents import players
 from agents.alices import HonestAlice, MinimaxAlice
 from agents.exact import best_response_alice, bound, game_value
-from agents.exact_bob import _tables as alice_tables
 from agents.exact_bob import best_response_bob
 from agents.exact_trees import best_response_on_tree, honest_unstable
 from agents.positions import policy, positions, responses
@@ -19,10 +18,9 @@ from agents.scripted import Certain
 from agents.theorems import figures
 from agents.theorems.crowds import EXAMPLES
 from agents.theorems.lab import THRESHOLD, UNEVEN, Lab, Topic, procedural
-from agents.theorems.pairs import FALSE, TRUE, bob_share, catch, shares
+from agents.theorems.pairs import FALSE, TRUE, alice_tables, bob_share, catch, guarantee, shares
 from agents.theorems.random_bobs import RandomBobs
 from agents.theorems.rows import Row, exact
-from agents.theorems.soundness import guarantee
 from envs.config import EnvConfig
 from envs.engine import Player
 from envs.game import Game
@@ -36,19 +34,26 @@ GRID = 200  # random Bobs
 STATEMENT = (
     "For Alice the truth is weakly dominant: on a true claim nothing she could do wins more than answering everything "
     "truthfully, whichever Bob she faces, as long as her true claims are stable.",
-    "For Bob the program is a guarantee: whoever Alice is, he catches a false claim with probability ρ^-d or more. Where "
-    "the value of a claim does not depend on the bit claimed, no Bob can guarantee more. Elsewhere a Bob who also weighs "
-    "sub-claims by how hard they are to check, game-optimal Bob, guarantees a little more. Neither is best against an "
-    "Alice who is known: a Bob who knows where she lies finds the lie more often, but that Bob guarantees nothing once "
-    "she changes her mind. That is the difference from prover-estimator debate, whose Bob must answer Alice's strategy.",
-    "What a Bob must know: LP Bob reads the aggregator and Alice's answers, and not a single truth. The Bob of Irving et "
-    "al. catches every false claim, but must know which sub-claims are false.",
+    "For Bob the program is a guarantee: whoever Alice is, he catches a false claim with probability ρ^-d or more. "
+    "Where the value of a claim does not depend on the bit claimed, no Bob can guarantee more. Elsewhere a Bob who "
+    "also weighs sub-claims by how hard they are to check, game-optimal Bob, guarantees a little more. Neither is "
+    "best against an Alice who is known: a Bob who knows where she lies finds the lie more often, but that Bob "
+    "guarantees nothing once she changes her mind. That is the difference from prover-estimator debate, whose Bob "
+    "must answer Alice's strategy.",
+    "What a Bob must know: LP Bob reads the aggregator and Alice's answers, and not a single truth. The Bob of Irving "
+    "et al. catches every false claim, but must know which sub-claims are false.",
 )
+CAPTION = (
+    "Left: what each Bob guarantees against every Alice on the default game, and what he must know for it; dashed: the "
+    "game value, here equal to ρ^-d. Right: LP Bob beside game-optimal Bob where values depend on the bit (table "
+    "11110110, ρ = 3)."
+)
+SOURCE = "section 4, dominant strategies; section 6, what Bob must know"
 
 KNOWS = {
     "random": "nothing",
     "uniform": "how many sub-claims there are",
-    "learned": "what is claimed; learned by playing",
+    "learned": "what is claimed, and has played",
     "lp": "what is claimed",
     "game_optimal": "what is claimed, and the values below",
     "tuned": "how one particular Alice lies",
@@ -79,8 +84,7 @@ class TunedBob:
     needs_state = False
 
     def __init__(self, game: Game, alice: Player) -> None:
-        tables = [alice_tables(game, alice, level) for level in range(1, game.depth + 1)]
-        self.favourite = np.stack([table.lies[FALSE].argmax(-1) for table in tables])
+        self.favourite = np.stack([table.lies[FALSE].argmax(-1) for table in alice_tables(game, alice)])
 
     def act(self, seen: View, u: Any) -> np.ndarray:
         row = positions(seen.game).row(seen.aggregator, seen.assignment)
@@ -100,27 +104,24 @@ def study(lab: Lab) -> Topic:
         "threshold, random oracle, d = 2, ρ = 3": procedural(THRESHOLD, oracle="random"),
         f"{UNEVEN}, adversarial oracle, d = 2, ρ = 3": procedural(UNEVEN),
     }
-    rows = [_dominance(name, game, lab) for name, game in lab.bar(grid.items(), "honesty", len(grid))]
-    rows += _where_honesty_loses(default)
+    dominance = [_dominance(name, game, lab) for name, game in lab.bar(grid.items(), "honesty", len(grid))]
     uneven = {depth: _uneven(depth) for depth in range(1, 7)}
-    rows += _guarantees(default, uneven)
     tuned = TunedBob(default, OneLiar(default))
-    rows += _known_alices(default, tuned, lab)
-    guarantees = {name: _guarantee_of(name, default, tuned, lab) for name in KNOWS}
-    rows += _needs_to_know(default, guarantees)
+    guarantees = {name: guarantee(default, tuned if name == "tuned" else lab.bob(name, default)) for name in KNOWS}
+    rows = [
+        *dominance, *_where_honesty_loses(default), *_guarantees(default, uneven), *_known_alices(default, tuned, lab),
+        *_needs_to_know(default, guarantees),
+    ]  # fmt: skip
     lp, optimal = uneven[6]
     findings = (
-        "No deviation from honesty wins more on any of the games against any Bob of the grid. Take away the stability "
-        "condition and this ends: on the footbridge at ρ = 4 honest Alice, asked about a true claim, does better by "
-        "misreporting some sub-claims so that the rest looks stable.",
+        "The most that a deviation from honesty wins on a true claim, over these games and all Bobs of the grid, is "
+        f"{max(row.value for row in dominance):.2g}. The stability condition is needed: on the footbridge at ρ = 4 an "
+        "Alice asked about a true claim does better by misreporting some sub-claims, so that the rest looks stable.",
         f"Where values depend on the bit, LP Bob leaves something on the table: at depth 6 he guarantees {lp:.2e}, "
-        f"game-optimal Bob {optimal:.2e}, {optimal / lp:.2f} times as much; both are above ρ^-d = {3.0**-6:.2e}.",
-        "A Bob tuned to one known Alice catches her always, and the next Alice never.",
+        f"game-optimal Bob {optimal:.2e}, {optimal / lp:.2f} times as much; the bound is {3.0**-6:.2e}.",
+        f"The Bob tuned to one known Alice guarantees {guarantees['tuned']:.2g} against the others.",
     )
-    return Topic("Honesty", "section 4, dominant strategies; section 6, what Bob must know", STATEMENT, tuple(rows),
-                 findings, _figure(guarantees, uneven), "Left: what each Bob guarantees against every Alice on the default "
-                 "game, and what he must know for it (dashed: ρ^-d, the game value). Right: LP Bob beside game-optimal Bob "
-                 f"where values depend on the bit ({UNEVEN}, ρ = 3).")  # fmt: skip
+    return Topic("Honesty", SOURCE, STATEMENT, tuple(rows), findings, _figure(guarantees, uneven), CAPTION)
 
 
 def bobs_of(game: Game, lab: Lab) -> list[Player]:
@@ -134,9 +135,7 @@ def bobs_of(game: Game, lab: Lab) -> list[Player]:
 
 def gain_of_lying(game: Game, bobs: list[Player]) -> float:
     """The most that Alice's best response wins on a true claim beyond honesty, over the Bobs, in probability."""
-    honest = HonestAlice(game)
-    tables = [alice_tables(game, honest, level) for level in range(1, game.depth + 1)]
-    gains = []
+    tables, gains = alice_tables(game, HonestAlice(game)), []
     for bob in bobs:
         best = np.diag(best_response_alice(game, bob).catch[-1])
         gains.append(float((shares(game, tables, policy(game, bob))[:, TRUE] - best).max()))
@@ -157,8 +156,10 @@ def _where_honesty_loses(game: Game) -> list[Row]:
                   "threshold, d = 2, ρ = 3", careless, ">", 0)]  # fmt: skip
     chosen = best_response_alice(game.evaluation(root_claim="free"), lp).catch[-1]
     lying = min(chosen[1, 0] - chosen[0, 0], chosen[0, 1] - chosen[1, 1])
-    rows.append(exact("Free to choose the root claim, an Alice who lies there loses more often to LP Bob, by ρ^-d or more",
-                      "threshold, d = 2, ρ = 3; best-response Alice below the root", lying, ">=", bound(game)))  # fmt: skip
+    rows.append(exact("Free to choose the root claim, an Alice who lies there loses more often to LP Bob, by ρ^-d or "
+                      "more",
+                      "threshold, d = 2, ρ = 3; best-response Alice below the root",
+                      lying, ">=", bound(game)))  # fmt: skip
     tree = load_problem(EXAMPLES / "footbridge.yaml")
     bridge = Game(EnvConfig(rho=4.0, tremble=0.0), tree)
     lp = players.bob("lp", bridge)
@@ -208,19 +209,15 @@ def _known_alices(game: Game, tuned: TunedBob, lab: Lab) -> list[Row]:
         rows.append(exact(f"Against a known Alice {who}, best-response Bob catches {more} LP Bob", setting,
                           float(best_response_bob(game, alice).sum()), relation, catch(game, alice, lp)))  # fmt: skip
     worst = players.alice("worst_case", game)
-    rows.append(exact("Against worst-case Alice no Bob catches more than the game value", f"{setting}; best-response Bob",
+    rows.append(exact("Against worst-case Alice no Bob catches more than the game value",
+                      f"{setting}; best-response Bob",
                       float(best_response_bob(game, worst).sum()), "=", game_value(game)))  # fmt: skip
     rows.append(exact("A Bob tuned to the Alice who always tells the same lie catches her always", setting,
                       catch(game, OneLiar(game), tuned), "=", 1))  # fmt: skip
-    rows.append(exact("... and guarantees less than LP Bob against the others", f"{setting}, best-response Alice",
+    rows.append(exact("The Bob tuned to one Alice guarantees less than LP Bob against all",
+                      f"{setting}, best-response Alice",
                       guarantee(game, tuned), "<", guarantee(game, lp)))  # fmt: skip
     return rows
-
-
-def _guarantee_of(name: str, game: Game, tuned: TunedBob, lab: Lab) -> float:
-    if name == "tuned":
-        return guarantee(game, tuned)
-    return guarantee(game, lab.learned.bob(game) if name == "learned" else players.bob(name, game))
 
 
 def change_with_truths(game: Game, bob: Player) -> float:
@@ -240,7 +237,8 @@ def _needs_to_know(game: Game, guarantees: dict[str, float]) -> list[Row]:
     return [
         exact("LP Bob's responses do not depend on any truth (largest change, total variation)", setting,
               change_with_truths(game, lp), "=", 0),
-        exact("Informed Bob's do (the contrast with Irving et al.)", setting, change_with_truths(game, informed), ">", 0),
+        exact("Informed Bob's responses do depend on truths (the contrast with Irving et al.)",
+              setting, change_with_truths(game, informed), ">", 0),
         exact("Informed Bob catches every false claim", "threshold, d = 2, ρ = 3", guarantees["informed"], "=", 1),
         exact("Uniform Bob, who does not read the claim's structure, guarantees less than LP Bob",
               "threshold, d = 2, ρ = 3", guarantees["uniform"], "<", guarantees["lp"]),
@@ -248,15 +246,16 @@ def _needs_to_know(game: Game, guarantees: dict[str, float]) -> list[Row]:
 
 
 def _figure(guarantees: dict[str, float], uneven: dict[int, tuple[float, float]]) -> Any:
-    figure, (left, right) = figures.canvas(2, height=3.0, width_ratios=(1.7, 1))
+    figure, (left, right) = figures.canvas(2, height=3.5, width_ratios=(1.25, 1))
     places = np.arange(len(guarantees))[::-1]
     for place, (name, caught) in zip(places, guarantees.items(), strict=True):
         left.barh(place, caught, color=figures.colour(name), height=0.62, edgecolor="black", linewidth=0.4)
-        left.text(caught + 0.012, place, f"{caught:.3g}   knows {KNOWS[name]}", va="center", fontsize=7.5)
-    left.axvline(guarantees["game_optimal"], **figures.BOUND)
-    left.set_yticks(places, [figures.name(name) for name in guarantees])
-    left.set_xlim(0, 1.32)
-    left.set_xticks(np.linspace(0, 1, 6))
+        left.text(max(caught, guarantees["game_optimal"]) + 0.02, place, f"{caught:.3g}", va="center", fontsize=8)
+    left.axvline(guarantees["game_optimal"], label="game value", **figures.BOUND)
+    figures.legend(left, loc="center right")
+    left.grid(axis="y", visible=False)
+    left.set_yticks(places, [f"{figures.name(name)}\nknows {KNOWS[name]}" for name in guarantees])
+    left.set_xlim(0, 1.1)
     figures.label(left, "guaranteed catch probability", "")
     depths = list(uneven)
     right.plot(depths, [3.0**-d for d in depths], label=r"bound $\rho^{-d}$", **figures.BOUND)
@@ -264,6 +263,7 @@ def _figure(guarantees: dict[str, float], uneven: dict[int, tuple[float, float]]
         right.plot(depths, [pair[place] for pair in uneven.values()], **figures.style(name))
     right.set_yscale("log")
     right.set_xticks(depths)
+    right.set_ylim(4e-4, 0.6)
     figures.label(right, "depth d", "guaranteed catch probability")
-    figures.legend(right)
+    figures.legend(right, loc="lower left")
     return figure

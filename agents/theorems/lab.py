@@ -8,10 +8,12 @@ from typing import Any, TypeVar
 
 from tqdm import tqdm
 
+from agents import players
 from agents.theorems.crowds import Crowd
 from agents.theorems.learned import LearnedPair
 from agents.theorems.rows import Row
 from envs.config import EnvConfig, ProblemConfig
+from envs.engine import Player
 from envs.game import Game
 
 THRESHOLD = "threshold 3,2,2,1,1 >= 5"  # sensitivities 9/5, 2 and 3
@@ -47,6 +49,14 @@ class Lab:
     def trees(self) -> int:
         """Random claim trees."""
         return 60 if self.quick else 600
+
+    def alice(self, name: str, game: Game) -> Player:
+        """The scripted Alice of that name, or the learned one."""
+        return self.learned.alice(game) if name == "learned" else players.alice(name, game)
+
+    def bob(self, name: str, game: Game) -> Player:
+        """The scripted Bob of that name, or the learned one."""
+        return self.learned.bob(game) if name == "learned" else players.bob(name, game)
 
     def bar(self, items: Iterable[Item], task: str, total: int | None = None) -> Iterator[Item]:
         """The items, with a progress bar."""

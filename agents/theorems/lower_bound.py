@@ -32,14 +32,20 @@ from envs.game import Game
 from envs.problem import load_problem
 
 STATEMENT = (
-    "Take any tree of claims, fix what Alice claims at every leaf, and let R be the fractional block sensitivity of the "
-    "whole tree there (at least ρ^d if every claim's is at least ρ). Then there are alternative oracles under which the "
-    "root claim is false, and whatever a checker does with m questions, adaptive or not, helped by Bob or not, it notices "
-    "the average one with probability at most m / R. So no protocol that treats human judgement as a black box gets by "
-    "with fewer questions than a constant share of ρ^d: the debate is optimal on every single instance.",
-    "The alternatives come from the optimal packing, composed from the root down: weighted sets of false leaves, no leaf "
-    "false with weight more than 1. The theorem needs leaves that ask different questions. Where they share a question, "
-    "one answer settles many leaves and the bound breaks.",
+    "Take any tree of claims, fix what Alice claims at every leaf, and let R be the fractional block sensitivity of "
+    "the whole tree there (at least ρ^d if every claim's is at least ρ). Then there are alternative oracles under "
+    "which the root claim is false, and whatever a checker does with m questions, adaptive or not, helped by Bob or "
+    "not, it notices the average one with probability at most m / R. So no protocol that treats human judgement as a "
+    "black box gets by with fewer questions than a constant share of ρ^d: the debate is optimal on every single "
+    "instance.",
+    "The alternatives come from the optimal packing, composed from the root down: weighted sets of false leaves, no "
+    "leaf false with weight more than 1. The theorem needs leaves that ask different questions. Where they share a "
+    "question, one answer settles many leaves and the bound breaks.",
+)
+SOURCE = "section 5, theorem 5.1"
+CAPTION = (
+    "Average advantage of each checker over the packing's alternatives, against the number of questions; dashed: "
+    "min(1, m / R). Bars at the right: from the smallest to the largest single alternative after ⌈R/2⌉ questions."
 )
 CHECKERS = ("uniform", "learned", "lp", "tree_optimal", "re_solving", "covering")
 FEW_LEAVES = 12  # that may be false: the re-solving checker is followed through every set of them
@@ -47,13 +53,14 @@ FEW_LEAVES = 12  # that may be false: the re-solving checker is followed through
 
 @dataclass(frozen=True)
 class Instance:
-    """A committed tree, its alternatives, and what each checker makes of them.
+    """A committed tree, its alternatives, and what each checker makes of them; `title` is for the figure.
 
     Attributes:
         advantages: player -> float64 (queries, n), on each alternative after m = 1, 2, ... queries.
     """
 
     name: str
+    title: str
     tree: ClaimTree
     found: Alternatives
     advantages: dict[str, np.ndarray]
@@ -72,10 +79,10 @@ def instances(lab: Lab) -> list[Instance]:
     uneven = committed([("majority", "110"), ("majority", "111"), ("majority", "000")], "majority")
     papers, bridge = (load_problem(EXAMPLES / file) for file in ("published_papers.json", "footbridge.yaml"))
     return [
-        _instance(f"{THRESHOLD} twice, every claim of sensitivity 3 (R = 9)", threes(), lab, learned=True),
-        _instance("majority of majorities claimed 110, 111, 000 (R = 7/2)", uneven, lab),
-        _instance("published_papers.json, 66 of 99 claimed (R = 66/17)", from_claims(papers), lab),
-        _instance("footbridge.yaml as claimed (R = 23/2)", from_claims(bridge), lab),
+        _instance(f"{THRESHOLD} twice, every claim of sensitivity 3", "thresholds, R = 9", threes(), lab, True),
+        _instance("majority of majorities claimed 110, 111, 000", "majorities, R = 7/2", uneven, lab),
+        _instance("published_papers.json, 66 of 99 claimed", "99 papers, R = 66/17", from_claims(papers), lab),
+        _instance("footbridge.yaml as claimed", "footbridge, R = 23/2", from_claims(bridge), lab),
     ]
 
 
@@ -85,7 +92,7 @@ def threes() -> ClaimTree:
     return committed(parts, THRESHOLD)
 
 
-def _instance(name: str, tree: ClaimTree, lab: Lab, learned: bool = False) -> Instance:
+def _instance(name: str, title: str, tree: ClaimTree, lab: Lab, learned: bool = False) -> Instance:
     game = Game(EnvConfig(rho=50.0, tremble=0.0), tree)  # nothing is challenged: the checker asks
     found = alternatives(tree)
     queries = math.ceil(found.sensitivity)
@@ -96,7 +103,13 @@ def _instance(name: str, tree: ClaimTree, lab: Lab, learned: bool = False) -> In
     advantages["covering"] = covering(found, queries)
     if found.false.any(0).sum() <= FEW_LEAVES:
         advantages["re_solving"] = re_solving(tree, found, queries)
-    return Instance(name, tree, found, {player: advantages[player] for player in CHECKERS if player in advantages})
+    return Instance(
+        f"{name}: R = {found.sensitivity:.4g}",
+        title,
+        tree,
+        found,
+        {player: advantages[player] for player in CHECKERS if player in advantages},
+    )
 
 
 def rows_of(instance: Instance) -> list[Row]:
@@ -129,18 +142,16 @@ def study(lab: Lab) -> Topic:
     first = cases[0]
     close = {name: first.average(name)[-1] for name in ("lp", "covering", "learned", "uniform")}
     findings = (
-        f"Who comes close? The covering checker, who never asks a leaf twice and knows the packing, has an average "
-        f"advantage of exactly m / R for the first questions: the bound cannot be improved. On the R = 9 tree it ends at "
-        f"{close['covering']:.3g} after 9 questions; LP Bob, who may ask the same leaf again, at {close['lp']:.3g} = "
-        f"1 - (1 - 1/9)^9, the learned Bob at {close['learned']:.3g}, uniform Bob at {close['uniform']:.3g}.",
-        "The price of the covering checker's closeness: it is deterministic, so some single alternatives it never finds. "
-        "Tree-optimal Bob treats all alternatives alike; the re-solving checker does too and wastes no question.",
+        "Who comes close? The covering checker, who never asks a leaf twice and knows the packing, has an average "
+        "advantage of exactly m / R for the first questions: the bound cannot be improved. On the R = 9 tree it ends "
+        f"at {close['covering']:.3g} after 9 questions; LP Bob, who may ask the same leaf again, at {close['lp']:.3g} "
+        f"= 1 - (1 - 1/9)^9, the learned Bob at {close['learned']:.3g}, uniform Bob at {close['uniform']:.3g}.",
+        "The price of the covering checker's closeness: it is deterministic, so some single alternatives it never "
+        "finds. Tree-optimal Bob treats all alternatives alike; the re-solving checker does too and wastes no "
+        "question.",
         "Where leaves share a question the bound does not hold, as the paper says of its AND example.",
     )
-    return Topic("Lower bound", "section 5, theorem 5.1", STATEMENT, tuple(rows), findings, _figure(cases), "Average "
-                 "advantage of each checker over the packing's alternatives, against the number of questions; dashed: "
-                 "min(1, m / R). Bars at the right: from the smallest to the largest single alternative after ⌈R/2⌉ "
-                 "questions.")  # fmt: skip
+    return Topic("Lower bound", SOURCE, STATEMENT, tuple(rows), findings, _figure(cases), CAPTION)
 
 
 def _queries_for_certainty(instance: Instance) -> Row:
@@ -148,7 +159,8 @@ def _queries_for_certainty(instance: Instance) -> Row:
     epsilon = 0.05
     missed = 1 - 1 / instance.found.sensitivity
     m = math.ceil(math.log(2 * epsilon) / math.log(missed))
-    return exact("To err with probability at most ε takes at least (1 - 2ε) R questions", f"{instance.name}; ε = {epsilon}, "
+    return exact("To err with probability at most ε takes at least (1 - 2ε) R questions",
+                 f"{instance.name}; ε = {epsilon}, "
                  "questions that LP Bob needs for an advantage of 1 - 2ε", m, ">=", (1 - 2 * epsilon) * 9)  # fmt: skip
 
 
@@ -163,7 +175,8 @@ def shared_rows() -> list[Row]:
                           "<=", bound, fails=True))  # fmt: skip
     nine = fbs.parse("majority(majority 3, majority 3, majority 3)")
     bound = 1 / fbs.sensitivity(nine, np.ones(9, int)).value
-    rows.append(exact("One question gives an advantage of at most 1 / R, though leaves share questions", "majority of three "
+    rows.append(exact("One question gives an advantage of at most 1 / R, though leaves share questions",
+                      "majority of three "
                       "majorities that ask the same three people, all say yes", shared_advantage(nine, [0, 1, 2] * 3),
                       "<=", bound, fails=True))  # fmt: skip
     return rows
@@ -194,9 +207,9 @@ def _figure(cases: list[Instance]) -> Any:
             axis.plot([x, x], [single.min(), single.max()], color=figures.colour(player), linewidth=3,
                       solid_capstyle="butt" if single.min() < single.max() else "projecting")  # fmt: skip
         axis.axvline(case.queries * 1.04, color="#bbbbbb", linewidth=0.6)
-        axis.set_xticks(m)
-        axis.set_ylim(-0.03, 1.04)
-        title = case.name.rpartition(" (")[2].rstrip(")")
-        figures.label(axis, "questions m", "advantage" if case is cases[0] else "", title)
+        axis.text(case.queries * 1.19, 1.03, "single", ha="center", va="bottom", fontsize=7)
+        axis.set_xticks(m[:: 1 + len(m) // 8])
+        axis.set_ylim(-0.03, 1.1)
+        figures.label(axis, "questions m", "advantage" if case is cases[0] else "", case.title)
     figures.legend_below(figure, 4)
     return figure

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from agents.exact import leaf_share
-from agents.exact_bob import _tables as alice_tables
+from agents.exact import best_response_alice, leaf_share
+from agents.exact_bob import Tables, _tables
 from agents.positions import policy, positions
 from envs.engine import Player
 from envs.game import Game
@@ -29,10 +29,15 @@ def bob_share(game: Game, alice: Player, bob: Player) -> np.ndarray:
         game: A narrow procedural NumPy game; trembles are left out.
         alice, bob: The players, without memory. Bob must not depend on truths, unless Alice never lies.
     """
-    return shares(game, [alice_tables(game, alice, level) for level in range(1, game.depth + 1)], policy(game, bob))
+    return shares(game, alice_tables(game, alice), policy(game, bob))
 
 
-def shares(game: Game, tables: list, responses: np.ndarray) -> np.ndarray:
+def alice_tables(game: Game, alice: Player) -> list[Tables]:
+    """What Alice does at levels 1 to d."""
+    return [_tables(game, alice, level) for level in range(1, game.depth + 1)]
+
+
+def shares(game: Game, tables: list[Tables], responses: np.ndarray) -> np.ndarray:
     """`bob_share` from what Alice does at levels 1 to d, and Bob's responses float64 (d, R, 2 + Q)."""
     rows, leaf = positions(game), leaf_share(game)
     below = np.array([[leaf[c, 1 - c], leaf[c, c]] for c in (0, 1)])
@@ -51,3 +56,9 @@ def shares(game: Game, tables: list, responses: np.ndarray) -> np.ndarray:
 def catch(game: Game, alice: Player, bob: Player) -> float:
     """The probability that Bob wins against a false root claim of Alice's, over both claimed bits."""
     return float(bob_share(game, alice, bob)[:, FALSE].mean())
+
+
+def guarantee(game: Game, bob: Player) -> float:
+    """What Bob catches of a false root claim by the Alice who best responds to him, over both claimed bits."""
+    root = best_response_alice(game, bob).catch[-1]
+    return float((root[0, 1] + root[1, 0]) / 2)

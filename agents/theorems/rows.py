@@ -20,6 +20,7 @@ FEWEST = 100.0  # a rate is sampled only where at least so many catches are expe
 ROUNDING = 1e-9  # relative; of exact numbers
 
 Relation = Literal["=", "<=", ">=", "<", ">"]
+SYMBOLS = {"=": "=", "<=": "≤", ">=": "≥", "<": "<", ">": ">"}
 
 
 class RowError(ValueError):

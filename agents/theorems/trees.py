@@ -27,9 +27,12 @@ def from_claims(tree: ClaimTree) -> ClaimTree:
 
 
 def level_by_level(parts: Sequence[tuple[Aggregator, np.ndarray]]) -> ClaimTree:
-    """A tree whose nodes of one level are all alike, from the root's level down: (f, z) with f(z) = 1 and a self-dual f.
+    """A tree whose nodes of one level are all equally sensitive.
 
-    A node that claims 1 is assigned z, one that claims 0 its complement, which has the same sensitivity.
+    A node that claims 1 is assigned z, one that claims 0 its complement, which is as sensitive.
+
+    Args:
+        parts: For each level, the root's first, (f, z) with f(z) = 1 and f self-dual: f(1 - z) = 1 - f(z) for every z.
     """
     aggregators, numbers, claimed = [f for f, _ in parts], [0], [1]
     layer = [1]
@@ -41,32 +44,36 @@ def level_by_level(parts: Sequence[tuple[Aggregator, np.ndarray]]) -> ClaimTree:
 
 
 def random_tree(rng: np.random.Generator, depth: int, widest: int = 5) -> ClaimTree:
-    """A tree with random aggregators of 2 to `widest` children, random leaves, and some branches that end early."""
+    """A tree with random aggregators of 3 to `widest` children, random leaves, and some branches that end early.
+
+    The leaves are 1 with a probability that is drawn once for the tree.
+    """
     aggregators: list[Aggregator] = []
     numbers, layer = [], 1
     for level in range(depth, -1, -1):
         below = 0
         for _ in range(layer):
-            if level == 0 or (level < depth and rng.random() < 0.2):
+            if level == 0 or (level < depth and rng.random() < 0.15):
                 numbers.append(-1)
                 continue
-            f = _random_aggregator(rng, int(rng.integers(2, widest + 1)))
+            f = _random_aggregator(rng, int(rng.integers(3, widest + 1)))
             if f not in aggregators:
                 aggregators.append(f)
             numbers.append(aggregators.index(f))
             below += f.width
         layer = below
-    return _tree(aggregators, numbers, rng.integers(0, 2, len(numbers)))
+    return _tree(aggregators, numbers, (rng.random(len(numbers)) < rng.random()).astype(int))
 
 
 def _random_aggregator(rng: np.random.Generator, width: int) -> Aggregator:
-    """Majority, "at least k", AND, OR or a weighted threshold, each as likely."""
-    kind = rng.integers(5)
-    if kind == 4:
-        weights = rng.integers(1, 4, width)
-        return fbs.Threshold(tuple(weights.tolist()), int(rng.integers(1, weights.sum() + 1)))
-    makers = (fbs.majority, lambda q: fbs.at_least(int(rng.integers(1, q + 1)), q), fbs.conjunction, fbs.disjunction)
-    return makers[kind](width)
+    """Majority, "at least k", or a weighted threshold that about half of all assignments meet, each as likely."""
+    kind = rng.integers(3)
+    if kind == 0:
+        return fbs.majority(width)
+    if kind == 1:
+        return fbs.at_least(int(rng.integers(1, width + 1)), width)
+    weights = rng.integers(1, 4, width)
+    return fbs.Threshold(tuple(weights.tolist()), int(weights.sum() + 1) // 2)
 
 
 def _tree(
