@@ -89,8 +89,9 @@ def bob_measures(game: Game, bob: Player) -> dict[str, Any]:
         if twin.tree is not None or sees_truths(twin, bob):
             return found
         table, rows = policy(twin, bob), positions(twin)
-        stable = np.broadcast_to(rows.stable, table.shape[:2])
-        found["challenge_errors"] = challenge_errors(table[:, :, CHALLENGE], stable)
+        met = can_be_met(twin)
+        stable = np.broadcast_to(rows.stable[met], (len(table), int(met.sum())))
+        found["challenge_errors"] = challenge_errors(table[:, met, CHALLENGE], stable)
         ratios = catch_ratios(twin, table)
         found["catch_ratio"] = {"mean": float(ratios.mean()), "min": float(ratios.min())}
         found["optimal_face_tv"] = optimal_face_tv(twin, table)
@@ -123,6 +124,20 @@ def catch_ratios(game: Game, table: np.ndarray) -> np.ndarray:
         least, _ = exact.best_lies(game, None, level, caught, table[level - 1])
         ratios.append((least[1 - rows.claimed, own] / solution.positions[level - 1])[rows.stable])
     return np.stack(ratios)
+
+
+def can_be_met(game: Game) -> np.ndarray:
+    """bool (R,): the positions that Bob can be asked about, with the adversarial oracle.
+
+    A menu always has a candidate with a stable assignment for the claimed bit, so where menus have one candidate the
+    others are never seen.
+    """
+    rows = positions(game)
+    if game.menu > 1:
+        return np.ones(len(rows.group), bool)
+    offered = np.zeros(2 * len(rows.start), bool)
+    offered[rows.group[rows.stable]] = True
+    return offered[rows.group]
 
 
 def optimal_face_tv(game: Game, table: np.ndarray) -> float:

@@ -76,6 +76,7 @@ class raw_env(AECEnv, EzPickle):
         self.possible_agents = [ALICE, BOB]
         self._completions = Completions(self.game.library)
         self._make_spaces()
+        self._no_draws = np.zeros((1, self.game.draws))
         self._fixed = frozenset(vars(self))  # what a copy makes anew; the rest is the debate
         self.agents: list[str] = []
         self._rng: np.random.Generator | None = None
@@ -136,7 +137,7 @@ class raw_env(AECEnv, EzPickle):
         elif self._prefix is not None:
             self._say(move)
         else:
-            self._enter(step(self.game, self._state, np.array([move]), self._draw()))
+            self._move(np.array([move]))
 
     def observe(self, agent: str) -> dict[str, np.ndarray]:
         """What the agent observes; all zeros unless it is to move."""
@@ -172,6 +173,11 @@ class raw_env(AECEnv, EzPickle):
 
     def _draw(self) -> np.ndarray:
         return self._rng.random((1, self.game.draws))
+
+    def _move(self, move: np.ndarray) -> None:
+        """Let the rules take a whole move."""
+        u = self._draw() if rules.draws(self.game, self._state.phase) else self._no_draws
+        self._enter(step(self.game, self._state, move, u))
 
     def _enter(self, state: State) -> None:
         """The rules have moved: show the next move's observation and mask, or the end."""
@@ -225,7 +231,7 @@ class raw_env(AECEnv, EzPickle):
         else:
             move = np.zeros((1, self.game.width), np.int8)
             move[0, : self._width] = self._bits
-            self._enter(step(self.game, self._state, move, self._draw()))
+            self._move(move)
 
     def _ask(self, place: int, allowed: int) -> None:
         """Show which sub-claim's bit comes next, and which bits it may be."""

@@ -127,9 +127,17 @@ class Library:
         """The same (N, Q) stored column by column, where that makes sums and tests over the few sub-claims fast."""
         return np.asfortranarray(z) if self.xp is np else z
 
+    def entry(self, z: Array, i: Array) -> Array:
+        """z[n, i_n] for each n: entries (N,) of (N, Q) by int64 (N,)."""
+        if self.xp is np:
+            return z.T.reshape(-1).take(i * len(i) + np.arange(len(i)))
+        return z.gather(1, i[:, None])[:, 0]
+
     def code(self, z: Array) -> Array:
         """int64 (...,): the code of assignments z (..., Q). In float32, which is exact here and has a fast product."""
-        return self.array(self.array(z, "float32") @ self._powers, "int64")
+        if self.xp is np:
+            return (z.astype(np.float32) @ self._powers).astype(np.int64)
+        return (z.float() @ self._powers).long()
 
     def draw(self, a: Array, output: Array, u: Array) -> Array:
         """int64 (N,): codes at which aggregator a (N,) gives `output` (N,), uniform if u (N,) is."""

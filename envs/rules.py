@@ -97,7 +97,7 @@ def deal(game: Game, u: Array) -> State:
 def claim(game: Game, state: State, bit: Array, u: Array) -> State:
     """Alice claims `bit` (N,) at the root (root_claim `free`). Anything but 0 or 1 loses."""
     legal = (bit == 0) | (bit == 1)
-    claimed = game.library.array(game.xp.where(legal, bit, 0), "int8")
+    claimed = game.library.array(bit * legal, "int8")
     state = _end(game, state, ~legal, ILLEGAL, -1.0)
     return _arrive(game, state._replace(claimed=claimed, root_claimed=claimed), u)
 
@@ -105,7 +105,7 @@ def claim(game: Game, state: State, bit: Array, u: Array) -> State:
 def decompose(game: Game, state: State, k: Array) -> State:
     """Alice picks candidate k (N,) of the menu; one that is not on it loses."""
     inside = (k >= 0) & (k < game.menu)
-    k = game.xp.where(inside, k, 0)
+    k = k * inside
     legal = inside & (state.menu[game.rows(k), k] >= 0)
     return _end(game, state, ~legal, ILLEGAL, -1.0, phase=ASSIGN, choice=k)
 
@@ -126,10 +126,10 @@ def assign(game: Game, state: State, z: Array, u: Array) -> State:
     if game.tremble > 0:
         trembles = (u[:, 0] < game.tremble) & sound
         drawn = library.draw(a, state.claimed, u[:, 1])
-        z = xp.where(trembles[:, None], library.spread(library.bits, drawn), z)
+        z = select(trembles[:, None], library.spread(library.bits, drawn), z)
     truths = z if game.adversarial else state.answers[game.rows(a), state.choice]
     phase = LIE if game.adversarial else RESPOND
-    ending = xp.where(legal, INCONSISTENT, ILLEGAL)
+    ending = select(legal, INCONSISTENT, ILLEGAL)
     return _end(game, state, ~sound, ending, -1.0, phase=phase, assignment=z, truths=truths)
 
 
@@ -155,27 +155,32 @@ def respond(game: Game, state: State, response: Array, u: Array) -> State:
     xp, library, a = game.xp, game.library, aggregator(game, state)
     i = response - SAMPLE
     samples = (i >= 0) & (i < library.pick(library.widths, a))
-    i = xp.where(samples, i, 0)
+    i = i * samples
     challenges = response == CHALLENGE
-    stable = library.stable(a, state.assignment, challenges & ~state.over)
-    challenge = xp.where(stable, WRONG_CHALLENGE, RIGHT_CHALLENGE)
-    ending = xp.where(challenges, challenge, xp.where(response == ACCEPT, CONCEDED, ILLEGAL))
-    reward = 1.0 - 2.0 * (ending == RIGHT_CHALLENGE)
-    moves, rows = samples & ~state.over, game.rows(a)
+    right = challenges & ~library.stable(a, state.assignment, challenges & ~state.over)
+    ending = select(challenges, WRONG_CHALLENGE, select(response == ACCEPT, CONCEDED, ILLEGAL))
+    ending = select(right, RIGHT_CHALLENGE, ending)
+    reward = 1.0 - 2.0 * right
+    moves = samples & ~state.over
     if game.tree is None:
-        node, level = state.node, xp.where(moves, state.level - 1, state.level)
+        node, level = state.node, state.level - moves * 1
     else:
         node = xp.where(moves, game.tree.first_child[state.node] + i, state.node)
         level = xp.where(moves, game.tree.level[node], state.level)
     state = _end(
         game, state, ~samples, ending, reward,
-        path=(*state.path, xp.where(moves, i, -1)),
+        path=(*state.path, select(moves, i, -1)),
         node=node,
         level=level,
-        claimed=xp.where(moves, state.assignment[rows, i], state.claimed),
-        truth=xp.where(moves, state.truths[rows, i], state.truth),
+        claimed=select(moves, library.entry(state.assignment, i), state.claimed),
+        truth=select(moves, library.entry(state.truths, i), state.truth),
     )  # fmt: skip
     return _arrive(game, state, u)
+
+
+def select(condition: Array, x: Array | int, y: Array | int) -> Array:
+    """Integers x where the condition holds and y elsewhere, without the branches that conditions at random mislead."""
+    return condition * (x - y) + y
 
 
 def draws(game: Game, phase: int) -> int:
@@ -217,19 +222,21 @@ def _arrive(game: Game, state: State, u: Array) -> State:
 
 def _ask_oracle(game: Game, state: State, u: Array, **changes: Any) -> State:
     """End the debates that have reached a leaf: the oracle says its truth, or with probability `noise` the opposite."""
-    xp = game.xp
     leaf = (state.level == 0) & ~state.over
     said = state.truth ^ (u[:, 0] < game.noise) if game.noise else state.truth
     reward = state.reward + game.query_cost + (2 * (said == state.claimed) - 1)  # float64 on both libraries
-    return _end(game, state, leaf, ORACLE, reward, answer=xp.where(leaf, said, state.answer), **changes)
+    return _end(game, state, leaf, ORACLE, reward, answer=select(leaf, said, state.answer), **changes)
 
 
 def _end(game: Game, state: State, ends: Array, ending: Array | int, reward: Array | float, **changes: Any) -> State:
-    """End the running debates where `ends` (N,) holds, with Alice's reward, and make the other changes."""
+    """End the running debates where `ends` (N,) holds, with Alice's reward, and make the other changes.
+
+    A debate ends once; until then its reward and its ending are 0.
+    """
     ends = ends & ~state.over
     return state._replace(
         over=state.over | ends,
-        reward=game.xp.where(ends, reward, state.reward),
-        ending=game.xp.where(ends, ending, state.ending),
+        reward=state.reward + ends * reward,
+        ending=state.ending + ends * ending,
         **changes,
     )

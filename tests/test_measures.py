@@ -247,6 +247,14 @@ def test_challenge_errors() -> None:
     assert challenge_errors(p, np.ones(4, bool))["unstable"] is None
 
 
+def test_challenges_count_where_a_debate_can_get() -> None:
+    """At rho 2 `and 3` has no stable assignment of output 1 (its sensitivity is 3): a menu of one never offers it for
+    that claim, so there is nothing unstable to challenge; a menu of two may."""
+    for menu, missed in ((1, None), (2, 1.0)):
+        g = Game(EnvConfig(rho=2.0), ProblemConfig(aggregators=["and 3", "parity 2"], menu=menu))
+        assert bob_measures(g.evaluation(), AcceptingBob())["challenge_errors"] == {"stable": 0.0, "unstable": missed}
+
+
 def test_cross_play() -> None:
     """Exact rates: LP Bob against worst-case Alice 1 - 1/18, uniform Bob 1 - 1/50 (see above); honest Alice 1."""
     g = game()

@@ -10,7 +10,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -27,6 +26,10 @@ TINY = [
     "--learner.hidden", "8", "--learner.iterations", str(ITERATIONS), "--threads", "1", "--evaluations", "2",
     "--checkpoint_every", "2", "--debates", "20", "--learner.epochs", "1",
 ]  # fmt: skip
+# train.py, without the pictures: they cost more than all else here.
+PROGRAM = (
+    "import sys, train; from agents import report; report.can_picture = lambda game: False; sys.exit(train.main())"
+)
 
 
 def run(folder, *extra):
@@ -64,14 +67,14 @@ def untouched(tmp_path_factory):
 
 @pytest.fixture(autouse=True)
 def no_pictures(untouched, monkeypatch):
-    """They cost more than all else; the untouched run has them, so they are seen to change nothing."""
+    """The untouched run alone has them, so they are seen to change nothing."""
     monkeypatch.setattr(training.report, "can_picture", lambda game: False)
 
 
 @contextlib.contextmanager
 def in_its_own_process(folder, *extra):
     process = subprocess.Popen(
-        [sys.executable, "train.py", *TINY, "--run_dir", str(folder), *extra], cwd=ROOT,
+        [sys.executable, "-c", PROGRAM, *TINY, "--run_dir", str(folder), *extra], cwd=ROOT,
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, "OMP_NUM_THREADS": "1"},
     )  # fmt: skip
     try:
@@ -81,19 +84,22 @@ def in_its_own_process(folder, *extra):
         process.communicate()
 
 
+def wait_for(process, words):
+    said = []
+    for line in process.stderr:
+        said.append(line)
+        if words in line:
+            return
+    pytest.fail(f"never said {words!r}, but: {''.join(said)}")
+
+
 def test_killed_at_several_moments(untouched, tmp_path):
     folder = tmp_path / "run"
-    # After these words on standard error, and so many seconds more: in the first steps, in the middle of the run,
-    # and after the last step, while the end is being evaluated.
-    moments = [("iteration 0 of 9", 0.0), ("iteration 5 of 9", 0.05), ("iteration 9 of 9", 0.02)]
-    for words, seconds in moments:
+    # When the first evaluation is over and its checkpoint is about to be written, in the middle of the run, and after
+    # the last step, while the end is being evaluated.
+    for words in ("iteration 0 of 9", "iteration 5 of 9", "iteration 9 of 9"):
         with in_its_own_process(folder, "--resume", "auto") as process:
-            for line in process.stderr:
-                if words in line:
-                    break
-            else:
-                pytest.fail(f"never said {words!r}")
-            time.sleep(seconds)
+            wait_for(process, words)
             process.send_signal(signal.SIGKILL)
             process.wait(timeout=30)
             assert process.returncode == -signal.SIGKILL
@@ -133,9 +139,7 @@ def test_killed_at_every_write(untouched, tmp_path, monkeypatch):
 def test_sigint_saves_and_says_how_to_go_on(untouched, tmp_path, capfd):
     folder = tmp_path / "a run"
     with in_its_own_process(folder) as process:
-        for line in process.stderr:
-            if "iteration 0 of 9" in line:
-                break
+        wait_for(process, "iteration 0 of 9")
         process.send_signal(signal.SIGINT)
         said = process.stderr.read()
         assert process.wait(timeout=60) == 130

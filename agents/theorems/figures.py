@@ -6,6 +6,7 @@ Every player has a marker and a line style of its own as well, so that a figure 
 from __future__ import annotations
 
 import io
+import re
 from typing import Any
 
 WIDTH = 7.4  # inches; the width of the report's text
@@ -19,7 +20,7 @@ PLAYERS: dict[str, tuple[str, str, str, Any]] = {
     "uniform": ("uniform Bob", "#7f7f7f", "v", (0, (1, 1))),
     "informed": ("informed Bob", "#7b3294", "P", (0, (3, 1, 1, 1))),
     "random": ("random Bob", "#b8a000", "x", (0, (1, 2))),
-    "tuned": ("Bob tuned to one Alice", "#9e9ac8", "X", (0, (2, 1))),
+    "tuned": ("Bob tuned to one Alice", "#9e9ac8", "p", (0, (3, 1))),
     "re_solving": ("re-solving checker", "#e7298a", "P", "-"),
     "covering": ("covering checker", "#8c510a", "X", (0, (2, 1))),
     "every_leaf": ("every leaf asked (HCH)", "#000000", "", (0, (5, 3))),
@@ -107,4 +108,4 @@ def svg(figure: Any, salt: str) -> str:
     with matplotlib.rc_context({"svg.hashsalt": salt, "svg.fonttype": "path"}), io.StringIO() as file:
         figure.savefig(file, format="svg", metadata={"Date": None, "Creator": None})
         text = file.getvalue()
-    return text[text.index("<svg") :]
+    return re.sub(r"\s*<metadata>.*?</metadata>", "", text[text.index("<svg") :], flags=re.DOTALL)

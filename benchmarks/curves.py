@@ -1,0 +1,32 @@
+"""Growth curves as pictures."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from benchmarks.measurement import Curve
+
+
+def draw(topic: str, curves: Sequence[Curve], folder: Path) -> Path:
+    """A picture of a topic's curves, a panel for each title; lines of equal title share it."""
+    from matplotlib.figure import Figure
+
+    titles = list(dict.fromkeys(curve.title for curve in curves))
+    figure = Figure(figsize=(5.2 * len(titles), 3.8), layout="constrained")
+    for axes, title in zip(figure.subplots(1, len(titles), squeeze=False)[0], titles, strict=True):
+        panel = [curve for curve in curves if curve.title == title]
+        for curve in panel:
+            for label, points in curve.lines.items():
+                axes.plot(*zip(*points, strict=True), marker="o", label=label)
+        axes.set(title=title, xlabel=panel[0].x, ylabel=panel[0].y)
+        if panel[0].logarithmic:
+            axes.set(xscale="log", yscale="log")
+        else:
+            axes.set(xlim=(0, None), ylim=(0, None))
+        axes.grid(alpha=0.3)
+        axes.legend(fontsize="small")
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{topic}.png"
+    figure.savefig(path, dpi=110)
+    return path
