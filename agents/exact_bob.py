@@ -81,9 +81,9 @@ def best_response_bob(game: Game, alice: Any) -> np.ndarray:
     share = leaf_share(game)
     frontiers = [Frontier(np.array([[share[c, 1 - c], share[c, c]]]), np.zeros(0)) for c in (0, 1)]
     for level in range(1, game.depth):
-        tables = _tables(game, alice, level)
+        tables = level_tables(game, alice, level)
         frontiers = [_frontier(rows, tables, frontiers, c) for c in (0, 1)]
-    tables = _tables(game, alice, game.depth)
+    tables = level_tables(game, alice, game.depth)
     return np.array([_root_share(rows, tables, frontiers, c, beliefs[c]) for c in (0, 1)])
 
 
@@ -127,7 +127,7 @@ def _picks(game: Game, alice: Any, level: int) -> np.ndarray:
     return picks
 
 
-def _tables(game: Game, alice: Any, level: int) -> Tables:
+def level_tables(game: Game, alice: Any, level: int) -> Tables:
     rows = positions(game)
     weight, lies = np.zeros((2, len(rows.aggregator))), np.zeros((2, len(rows.aggregator), game.width))
     for truth, z, y, mass in _joint(game, alice, level):

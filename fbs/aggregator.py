@@ -99,9 +99,10 @@ class Symmetric(Aggregator):
 
     def least_flips(self, ones: int) -> tuple[int | None, int | None]:
         """The fewest ones, and the fewest zeros, whose flip changes f at so many ones; None where no number does."""
-        value = self.by_count[ones]
-        fewest_ones = next((a for a in range(1, ones + 1) if self.by_count[ones - a] != value), None)
-        fewest_zeros = next((b for b in range(1, self.width - ones + 1) if self.by_count[ones + b] != value), None)
+        other = 1 - self.by_count[ones]
+        below, above = self.by_count[:ones][::-1], self.by_count[ones + 1 :]
+        fewest_ones = below.index(other) + 1 if other in below else None
+        fewest_zeros = above.index(other) + 1 if other in above else None
         return fewest_ones, fewest_zeros
 
     def _value(self, z: Any) -> Any:

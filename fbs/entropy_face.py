@@ -16,6 +16,7 @@ from fbs.linear_program import LinearProgram
 
 _ZERO = 1e-9  # duals, slack capacity and singular values below this, relative to their scale, are rounding
 _SMALL_GAP = 1e-13
+_SMALL_RESIDUAL = 1e-6  # where rounding may leave the last steps of an ill-conditioned program; Newton steps do the rest
 _MAX_STEPS = 200
 
 
@@ -111,7 +112,7 @@ def _interior_point(
         gradient = np.log(point) - log_multiplicities + 1
         residual = directions.T @ (gradient - above.T @ prices)
         gap = slack @ prices
-        if gap <= _SMALL_GAP and np.abs(residual).max(initial=0) <= 1e-9:
+        if gap <= _SMALL_GAP and np.abs(residual).max(initial=0) <= _SMALL_RESIDUAL:
             return point, prices > slack
         target = 0.1 * gap / max(len(slack), 1)
         curved = above @ directions

@@ -16,6 +16,7 @@ from __future__ import annotations
 from fractions import Fraction
 from functools import partial
 from itertools import accumulate, compress
+from operator import not_
 
 from fbs.aggregator import Symmetric
 from fbs.certificate import Certificate, Number, Packing
@@ -32,14 +33,14 @@ def symmetric_certificate(
     for bit, fewest in zip((1, 0), aggregator.least_flips(sum(assignment)), strict=True):
         if fewest is None:
             continue
-        on_side = assignment if bit else [1 - answer for answer in assignment]
+        on_side = assignment if bit else tuple(map(not_, assignment))
         items = list(compress(range(aggregator.width), on_side))
         side_value, spared = subset_cover(list(compress(capacities, on_side)), fewest)
         weights[bit] = (zero + 1) / (fewest - len(spared))
         free += [items[j] for j in spared]
         value += side_value
         sides.append((items, fewest, side_value))
-    cover = [weights[answer] for answer in assignment]
+    cover = list(map(weights.__getitem__, assignment))
     for i in free:
         cover[i] = zero
     source = partial(_packing, tuple(sides), capacities)

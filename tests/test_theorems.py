@@ -373,7 +373,7 @@ def test_questions_for_confidence():
 
 
 def test_cost_rows(lab):
-    rows = cost._book(THRESHOLD, 1, lab) + cost._ideal()
+    rows = cost._book(THRESHOLD, 1, "lp", lab) + cost._ideal()
     assert all(holding(rows))
     assert rows[0].value == 1
 

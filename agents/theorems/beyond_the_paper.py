@@ -90,9 +90,8 @@ def _noise(noise: float, lab: Lab) -> list[Row]:
                         lab.debates * expected))  # fmt: skip
     for people in ANSWERS[1:]:
         caught, expected = _played_with(people, noise, lab)
-        rows.append(sampled(f"Played: with the majority of {people} answers at the leaf, as if ε were that of "
-                            f"{people} flips",
-                            f"{setting}, {lab.debates:,} debates; ε of the majority "
+        rows.append(sampled(f"Played: with {people} people at the leaf a false claim is caught as if ε were that of "
+                            "their majority", f"{setting}, {lab.debates:,} debates; their majority errs with "
                             f"{majority_noise(noise, people):.3g}",
                             caught, lab.debates, ">=", expected, lab.debates * expected))  # fmt: skip
     return rows

@@ -20,6 +20,11 @@ STREAM = 7
 CONFIDENCE = 0.99
 DEPTHS = (1, 2, 3, 4, 5, 6)
 WIDTHS = (3, 5, 9, 15, 25, 45, 99, 199)
+BOOKS = (
+    (THRESHOLD, 1, "lp"), (THRESHOLD, 2, "lp"), (THRESHOLD, 3, "lp"), ("majority 9",
+                                                                       2, "lp"), (THRESHOLD, 2, "uniform"),
+    (THRESHOLD, 2, "informed"),
+)  # fmt: skip
 IDEAL = "and 4"  # three sub-claims, and the statement that they imply the claim
 
 STATEMENT = (
@@ -53,13 +58,8 @@ class Bill:
 
 def bill(game: Game, bob: str) -> Bill:
     """Questions for 99% confidence of a Bob against the Alice who best responds to him; one a debate."""
-    caught = min(1.0, guarantee_of(game, bob))
+    caught = min(1.0, guarantee(game, players.bob(bob, game)))
     return Bill(caught, answers_needed(1 / caught, CONFIDENCE))
-
-
-def guarantee_of(game: Game, bob: str) -> float:
-    """What a Bob guarantees on a game."""
-    return guarantee(game, players.bob(bob, game))
 
 
 def by_depth(aggregator: str, bobs: tuple[str, ...], rho: float) -> dict[str, list[float]]:
@@ -90,7 +90,7 @@ def study(lab: Lab) -> Topic:
     uneven = by_depth(UNEVEN, ("lp", "game_optimal", "uniform", "informed"), 3.0)
     widths = by_width(2, 4.0)
     rows: list[Row] = []
-    for case in lab.bar(((THRESHOLD, 1), (THRESHOLD, 2), (THRESHOLD, 3), ("majority 9", 2)), "cost", 4):
+    for case in lab.bar(BOOKS, "cost"):
         rows += _book(*case, lab)
     rows += _compared(depths, uneven, widths) + _ideal()
     first = next(d for d, lp, leaves in zip(DEPTHS, depths["lp"], depths["every_leaf"], strict=True) if lp < leaves)
@@ -104,20 +104,19 @@ def study(lab: Lab) -> Topic:
     return Topic("Cost", SOURCE, STATEMENT, tuple(rows), findings, _figure(depths, uneven, widths), CAPTION)
 
 
-def _book(aggregator: str, depth: int, lab: Lab) -> list[Row]:
+def _book(aggregator: str, depth: int, name: str, lab: Lab) -> list[Row]:
     """What the query book says: one question a debate, and as many as were planned suffice."""
     game = procedural(aggregator, depth=depth)
-    alice, bob = players.alice("worst_case", game), players.bob("lp", game)
-    planned, trials = bill(game, "lp"), 200 if lab.quick else 2000
+    bob = players.bob(name, game)
+    planned, trials = bill(game, name), 200 if lab.quick else 2000
     m = int(planned.questions)
-    state = debate(game, alice, bob, trials * m, draws([lab.seed, STREAM, depth, len(aggregator)]))
-    book = query_book(state)
+    uniform = draws([lab.seed, STREAM, depth, len(aggregator), players.BOBS.index(name)])
+    state = debate(game, players.alice("best_response", game, bob), bob, trials * m, uniform)
     caught = (state.reward.reshape(trials, m) < 0).any(1)
-    setting = f"{aggregator}, d = {depth}, ρ = 3: {m} questions"
+    setting = f"{figures.name(name)}, {aggregator}, d = {depth}, ρ = 3: {m} question{'s' * (m > 1)}"
     return [
-        exact("A debate between LP Bob and worst-case Alice asks the oracle once (questions in the query book over "
-              "debates)",
-              f"{setting}, {trials * m:,} debates", len(book) / (trials * m), "=", 1),
+        exact("A debate with best-response Alice asks the oracle once (questions in the query book over debates)",
+              f"{setting}, {trials * m:,} debates", len(query_book(state)) / (trials * m), "=", 1),
         sampled("Played: the questions planned catch a false claim in at least 99% of the trials",
                 f"{setting}, {trials:,} trials",
                 int(caught.sum()), trials, ">=", CONFIDENCE, trials * m * planned.catch),

@@ -50,10 +50,6 @@ class Lab:
         """Random claim trees."""
         return 60 if self.quick else 600
 
-    def alice(self, name: str, game: Game) -> Player:
-        """The scripted Alice of that name, or the learned one."""
-        return self.learned.alice(game) if name == "learned" else players.alice(name, game)
-
     def bob(self, name: str, game: Game) -> Player:
         """The scripted Bob of that name, or the learned one."""
         return self.learned.bob(game) if name == "learned" else players.bob(name, game)

@@ -127,8 +127,10 @@ def text(plain: str) -> str:
 
 
 def show(value: float) -> str:
-    """A number with four digits that count."""
+    """A number with four digits that count, and counts whole."""
     digits = f"{value:.4g}"
+    if abs(value) >= 1000 and float(value).is_integer():
+        return f"{value:,.0f}"
     return "0" if float(digits) == 0 else digits
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from agents.exact import best_response_alice, leaf_share
-from agents.exact_bob import Tables, _tables
+from agents.exact_bob import Tables, level_tables
 from agents.positions import policy, positions
 from envs.engine import Player
 from envs.game import Game
@@ -34,7 +34,7 @@ def bob_share(game: Game, alice: Player, bob: Player) -> np.ndarray:
 
 def alice_tables(game: Game, alice: Player) -> list[Tables]:
     """What Alice does at levels 1 to d."""
-    return [_tables(game, alice, level) for level in range(1, game.depth + 1)]
+    return [level_tables(game, alice, level) for level in range(1, game.depth + 1)]
 
 
 def shares(game: Game, tables: list[Tables], responses: np.ndarray) -> np.ndarray:

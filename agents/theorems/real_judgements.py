@@ -29,8 +29,8 @@ RESAMPLES = 2000
 STATEMENT = (
     "Each row of a crowd CSV is one person's answer, and so one answer of the oracle. A task is claimed by the "
     "majority of its own people; the root claims that at least half of the tasks are answered yes. A majority is "
-    "stable at ρ roughly if a share ρ / (2(ρ - 1)) of the people agree: everybody at ρ = 1, two thirds at ρ = 4, just "
-    "more than half as ρ grows.",
+    "stable at ρ roughly if a share ρ / (2(ρ - 1)) of the people agree: nearly everybody at ρ = 2, two thirds at ρ = "
+    "4, just more than half as ρ grows.",
     "How many of the tasks are stable, how often does LP Bob catch a planted lie, and are the sensitive tasks the "
     "ones where the crowd is wrong? The last is no theorem: it is whether the stability rule, which knows no truth, "
     "points at the right tasks.",
@@ -149,6 +149,8 @@ def _played(found: list[AtRho], lab: Lab) -> list[Row]:
                             f"ρ = {at.rho:g}, {debates:,} debates; exact {at.catch:.4g}",
                             counts.caught, counts.false, ">=",
                             bound(at.game), debates * at.catch))  # fmt: skip
+        if at.honest == 0:
+            continue
         honest = play(at.game, HonestAlice(at.game), lp, debates, [lab.seed, STREAM, 100 + int(at.rho)], 1024)
         rows.append(sampled("Played: honest Alice wins at least as often as the recursion says",
                             f"ρ = {at.rho:g}, {debates:,} debates", honest.alice_wins, honest.debates, ">=",
@@ -224,6 +226,11 @@ def _verdict(row: Row) -> str:
             "Yes, sensitive tasks are where the crowd is wrong: a task it is wrong about is more sensitive than one "
             f"it is right about with probability {row.value:.2f} (95%: {row.low:.2f} to {row.high:.2f}). The rule "
             "knows no truth, yet what it refuses is what deserves doubt."
+        )
+    if row.high < row.bound:
+        return (
+            "No, here the crowd is wrong where it is sure: a task it is wrong about is more sensitive than one it is "
+            f"right about with probability {row.value:.2f} only (95%: {row.low:.2f} to {row.high:.2f})."
         )
     return (
         "Whether sensitive tasks are where the crowd is wrong cannot be told from these data: probability "

@@ -62,9 +62,10 @@ def report(
     Raises:
         ReportError: the folder cannot be written to. RunError, ProblemError, CrowdError: a file that will not do.
     """
-    started, folder = time.monotonic(), _folder(out)
-    people = find_crowd(crowd, crowd_truth)
-    pair = load_pair(learned) if learned else train_pair(quick, seed, progress)
+    started = time.monotonic()
+    people, pair = find_crowd(crowd, crowd_truth), load_pair(learned) if learned else None
+    folder = _folder(out)  # after every other mistake, before any work
+    pair = pair or train_pair(quick, seed, progress)
     lab = Lab(quick, seed, pair, people, progress)
     default = procedural(THRESHOLD)
     learned_guarantee = guarantee(default, pair.bob(default))  # refuses a pair that cannot play before time is spent
@@ -96,7 +97,7 @@ def _study(lab: Lab) -> list[Topic]:
 
 
 def _folder(out: str) -> Path:
-    """The folder, made and tried before any time is spent."""
+    """The folder, made and tried."""
     folder = Path(out)
     try:
         folder.mkdir(parents=True, exist_ok=True)
