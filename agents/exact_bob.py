@@ -128,6 +128,7 @@ def _picks(game: Game, alice: Any, level: int) -> np.ndarray:
 
 
 def level_tables(game: Game, alice: Any, level: int) -> Tables:
+    """Alice's policy at the claims of one level, as Bob's best response needs it."""
     rows = positions(game)
     weight, lies = np.zeros((2, len(rows.aggregator))), np.zeros((2, len(rows.aggregator), game.width))
     for truth, z, y, mass in _joint(game, alice, level):
