@@ -135,7 +135,7 @@ def move_log_probabilities(policy: AlicePolicy | BobPolicy, seen: View) -> Tenso
     if seen.phase == DECOMPOSE:
         scores = [policy.candidates(candidate_input(seen, k)) for k in range(seen.menu.shape[1])]
         return masked(torch.stack(scores, -1), legal)
-    rows, inverse = _distinct(network_input(seen))
+    rows, inverse = distinct(network_input(seen))
     if seen.phase == CLAIM:
         scores = policy.claims(rows)
     elif seen.phase == RESPOND:
@@ -146,7 +146,7 @@ def move_log_probabilities(policy: AlicePolicy | BobPolicy, seen: View) -> Tenso
     return masked(scores[inverse], legal)
 
 
-def _distinct(seen: NetworkInput) -> tuple[NetworkInput, Tensor]:
+def distinct(seen: NetworkInput) -> tuple[NetworkInput, Tensor]:
     """The distinct positions, and for each position the number of its own."""
     packed = torch.cat([column.reshape(len(column), -1) for column in seen], -1)
     rows, inverse = torch.unique(packed, dim=0, return_inverse=True)

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from agents.conditional_flips import AnswerFlips
 from agents.learner_config import LearnerConfig
 from agents.networks import DebaterNetwork, Facts
-from agents.policy import AlicePolicy, BobPolicy, LearnedPlayer, move_log_probabilities, network_input
+from agents.policy import AlicePolicy, BobPolicy, LearnedPlayer, distinct, move_log_probabilities, network_input
 from envs.engine import Decision, debate
 from envs.game import Game
 from envs.rules import ASSIGN, LIE, RESPOND
@@ -114,7 +114,8 @@ class ProximalPolicy:
         return Moment(seen, move, result, chance, (advantage - advantage.mean()) / (advantage.std(correction=0) + 1e-6))
 
     def _value(self, seen: View) -> Tensor:
-        return self.critics[int(seen.phase == RESPOND)](network_input(seen))[0][:, 0]
+        rows, inverse = distinct(network_input(seen))
+        return self.critics[int(seen.phase == RESPOND)](rows)[0][inverse, 0]
 
     def _log_chance(self, seen: View, move: Tensor) -> tuple[Tensor, Tensor]:
         """log-probability (N,) of the moves, and the policy's entropy (N,)."""

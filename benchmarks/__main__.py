@@ -5,8 +5,9 @@
     python -m benchmarks --only engine --json engine.json
 
 Each number is the median of at least five repeats (one run, where it says so) with the least and the greatest in
-brackets; ratios are of measurements taken in turns. Times are the processor's, where nothing else is said: a busy machine
-changes them least. Peers are measured in the same run (extra `bench`), and left out with a line where not installed.
+brackets; ratios are of measurements taken in turns. Times are the processor's, where nothing else is said: a busy
+machine changes them least. Peers are measured in the same run (extra `bench`), and left out with a line where not
+installed.
 """
 
 from __future__ import annotations

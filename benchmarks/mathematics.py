@@ -1,6 +1,6 @@
 """Cover programs: tables of all assignments beside cvxpy, wide weighted thresholds, wide majorities.
 
-Every instance that is timed is new, since answers are kept, and every answer is checked: tables of width 8 and 10 against
+Every instance that is timed is new, since answers are kept, and answers are checked: tables of width 8 and 10 against
 cvxpy at each assignment (`fbs.reference`), wide ones by verifying their certificates, which calls no solver (cvxpy
 could not list the blocks of a threshold this wide).
 """
@@ -8,6 +8,7 @@ could not list the blocks of a threshold this wide).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -108,7 +109,8 @@ def wide(
         for _ in range(budget.repeats):
             cases = [(new(q), rng.integers(0, 2, q)) for _ in range(calls)]
             found: list[Certificate] = []
-            seconds.append(seconds_of(lambda c=cases, found=found: found.extend(sensitivity(f, z) for f, z in c)) / calls)
+            work = partial(found.extend, (sensitivity(f, z) for f, z in cases))
+            seconds.append(seconds_of(work) / calls)
             for certificate in found if q <= 99 else found[: 999 // q]:  # a packing of 999 is half a million indices
                 certificate.verify()
         points.append((q, float(np.median(seconds))))

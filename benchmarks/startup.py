@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 from benchmarks.measurement import Budget, Result, Row, Target, seconds_of
@@ -26,8 +27,8 @@ def measure(budget: Budget) -> Iterator[Result]:
     """Wall clock, as a user feels it, and the processor's time, which a busy machine does not change."""
     for name, (arguments, target) in COMMANDS.items():
         run(arguments)  # the files are in memory and compiled from here on
-        rounds = [(seconds_of(lambda a=arguments: run(a), time.perf_counter), run(arguments)) for _ in range(budget.repeats)]
-        wall, processor = zip(*rounds, strict=True)
+        wall = tuple(seconds_of(partial(run, arguments), time.perf_counter) for _ in range(budget.repeats))
+        processor = [run(arguments) for _ in range(budget.repeats)]
         yield Row(name, wall, "s", target, f"of processor time {1000 * min(processor):.0f} ms")
     loaded = [name for name in HEAVY if name in imported()]
     yield Row(f"of {', '.join(HEAVY)} imported by fbs and envs", (len(loaded),), "modules", Target(at_most=0))

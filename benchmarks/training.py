@@ -12,6 +12,9 @@ import os
 import tempfile
 import time
 from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from functools import cache
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -42,8 +45,8 @@ def run(flags: tuple[str, ...], budget: Budget) -> Iterator[Result]:
     if budget.quick:
         yield Skipped("the default run's length and score", "a quick run trains for a few iterations only")
     else:
-        yield Row("the default run, as `python train.py`", (summary["seconds"],), "s", Target(at_most=180), "wall clock")
-        score = summary["catch_ratio"]["mean"]
+        seconds, score = summary["seconds"], summary["catch_ratio"]["mean"]
+        yield Row("the default run, as `python train.py`", (seconds,), "s", Target(at_most=180), "wall clock")
         yield Row("its mean catch ratio", (score,), "", Target(at_least=0.9), f"seed {config.seed}")
     shares = sampler.shares
     ours = sum(shares.get(part, 0.0) for part in OURS)
@@ -53,28 +56,44 @@ def run(flags: tuple[str, ...], budget: Budget) -> Iterator[Result]:
 
 
 def iterations(budget: Budget) -> Iterator[Result]:
-    """Seconds an iteration, by torch's number of threads."""
-    import torch
+    """Seconds an iteration, and what a second core brings: to one run as a second thread, or with a second run."""
+    cores = len(os.sched_getaffinity(0))
+    measures: dict[str, Any] = {"one": lambda: iterate(1)}
+    if cores > 1:
+        measures["two threads"] = lambda: iterate(2)
+    seconds = interleaved(measures, budget.repeats)
+    yield Row("one iteration, one thread", seconds["one"], "s", note="wall clock")
+    samples = tuple(new_learner().config.batch / second for second in seconds["one"])
+    yield Row("samples: self-play debates learned from", samples, "debates/s")
+    if cores == 1:
+        yield Skipped("a second core", "there is none")
+        return
+    yield Row("a second core: speed of one run on two threads", ratios(seconds["one"], seconds["two threads"]), "x")
+    with ProcessPoolExecutor(2, get_context("spawn")) as pool:
+        list(pool.map(iterate, [1, 1]))  # each has imported everything from here on
+        rounds = interleaved(
+            {"alone": lambda: pool.submit(iterate, 1).result(), "pair": lambda: max(pool.map(iterate, [1, 1]))},
+            budget.repeats,
+        )
+    both = tuple(2 * one for one in ratios(rounds["alone"], rounds["pair"]))
+    yield Row("a second core: speed of two runs at a time, together", both, "x")
 
+
+@cache
+def new_learner() -> Any:
+    """The default learner at its start."""
     from agents.configuration import load_train_config
     from agents.training import new_learner, training_game
 
     config, _ = load_train_config(())
-    learner = new_learner(config, training_game(config))
+    return new_learner(config, training_game(config))
 
-    def block(threads: int) -> float:
-        torch.set_num_threads(threads)
-        return seconds_of(lambda: [learner.step() for _ in range(BLOCK)], time.perf_counter) / BLOCK
 
-    block(1)
-    cores = len(os.sched_getaffinity(0))
-    measures: dict[str, Any] = {str(n): lambda n=n: block(n) for n in range(1, min(cores, 2) + 1)}
-    seconds = interleaved(measures, budget.repeats)
-    torch.set_num_threads(1)
-    yield Row("one iteration, one thread", seconds["1"], "s", note="wall clock")
-    samples = tuple(config.learner.batch / second for second in seconds["1"])
-    yield Row("samples: self-play debates learned from", samples, "debates/s")
-    if "2" in seconds:
-        yield Row("one thread / two threads", ratios(seconds["1"], seconds["2"]), "x", note="what a second core brings")
-    else:
-        yield Skipped("a second thread", "there is one core")
+def iterate(threads: int) -> float:
+    """Wall clock of one iteration, the mean of a few."""
+    import torch
+
+    learner = new_learner()
+    torch.set_num_threads(threads)
+    learner.step()
+    return seconds_of(lambda: [learner.step() for _ in range(BLOCK)], time.perf_counter) / BLOCK

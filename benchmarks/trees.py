@@ -15,6 +15,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import redirect_stderr
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -86,8 +87,9 @@ def command(tree: ClaimTree) -> float:
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "tree.json"
         file.write_text(json.dumps(document(tree)))
-        arguments = [sys.executable, "eval.py", "audit", str(file), "--rho", str(RHO), "--json", f"{folder}/audit.json"]
-        return seconds_of(lambda: subprocess.run(arguments, cwd=ROOT, check=True, capture_output=True), time.perf_counter)
+        arguments = ["eval.py", "audit", str(file), "--rho", str(RHO), "--json", f"{folder}/audit.json"]
+        work = partial(subprocess.run, [sys.executable, *arguments], cwd=ROOT, check=True, capture_output=True)
+        return seconds_of(work, time.perf_counter)
 
 
 def random_tree(nodes: int, seed: int) -> ClaimTree:

@@ -165,7 +165,7 @@ class Library:
         return self.pick(self.legal.reshape(-1, 1 << self.width), 2 * a + output)
 
     def legal_lies(self, a: Array, output: Array, z: Array) -> Array:
-        """bool (N, 2^Q): the codes of the lies that make of z (N, Q) an assignment at which aggregator a gives `output`."""
+        """bool (N, 2^Q): codes of the lies that make of z (N, Q) an assignment at which aggregator a gives `output`."""
         row, code, size = 2 * a + output, self.code(z), 1 << self.width
         if self.legal.shape[0] * 2 * size * size <= MAX_LIES_TABULATED:
             return self.pick(self._legal_lies, (row << self.width) + code)

@@ -115,7 +115,7 @@ def assign(game: Game, state: State, z: Array, u: Array) -> State:
 
     With probability `tremble` a legal z is replaced by a uniform one with the same output.
     """
-    xp, library, a = game.xp, game.library, aggregator(game, state)
+    library, a = game.library, aggregator(game, state)
     z = library.by_sub_claim(z)
     bits = z == 1
     if library.ragged:

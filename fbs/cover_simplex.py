@@ -69,7 +69,7 @@ def solve_covers(blocks: np.ndarray, capacities: np.ndarray) -> Covers:
             return solved
         entering = (improves if cycling else -tableau[:, width, :-1]).argmax(axis=1)
         _pivot(tableau, basis, np.where(unfinished, entering, basis[:, 0]), cycling)  # a basic column changes nothing
-    raise LinearProgramError(f"the simplex method on {len(left)} cover programs has not ended after {_MAX_PIVOTS} pivots")
+    raise LinearProgramError(f"{len(left)} cover programs of {width} sub-claims: no optimum after {_MAX_PIVOTS} pivots")
 
 
 def solve_cover(blocks: np.ndarray, capacities: np.ndarray) -> LinearSolution:

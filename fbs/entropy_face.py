@@ -16,7 +16,7 @@ from fbs.linear_program import LinearProgram
 
 _ZERO = 1e-9  # duals, slack capacity and singular values below this, relative to their scale, are rounding
 _SMALL_GAP = 1e-13
-_SMALL_RESIDUAL = 1e-6  # where rounding may leave the last steps of an ill-conditioned program; Newton steps do the rest
+_SMALL_RESIDUAL = 1e-6  # rounding may leave that much in the last, ill-conditioned steps; Newton steps do the rest
 _MAX_STEPS = 200
 
 

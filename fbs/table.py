@@ -193,8 +193,9 @@ class SensitivityTable:
         """The minimal blocks of some assignments, bool (n, M, q): as many for each, with rows of zeros behind."""
         row, block = np.nonzero(self.minimal[codes])
         counts = np.bincount(row, minlength=len(codes))
+        place = np.arange(len(row)) - (np.cumsum(counts) - counts)[row]
         blocks = np.zeros((len(codes), counts.max(), self.aggregator.width), dtype=bool)
-        blocks[row, np.arange(len(row)) - (np.cumsum(counts) - counts)[row]] = all_assignments(self.aggregator.width)[block]
+        blocks[row, place] = all_assignments(self.aggregator.width)[block]
         return blocks
 
     def max_entropy(self, cost0: float = 1.0, cost1: float = 1.0, codes: np.ndarray | None = None) -> np.ndarray:

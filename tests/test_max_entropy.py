@@ -43,6 +43,18 @@ def test_an_optimum_on_a_bound_that_presses_with_no_force() -> None:
     np.testing.assert_allclose(p, [1 / 4, 1 / 4, 1 / 4, 1 / 4, 0], atol=1e-12)
 
 
+def test_a_face_on_which_the_last_steps_are_ill_conditioned() -> None:
+    """Path following used to go on until its matrix was singular. Two directions are left on this face; the optimum
+    covers every block, and no small step along the face has more entropy."""
+    f = parse("threshold 41,32,7,34,44,8,44,47,39,28,46,17,27,21,39,37,6,31,31,3,32,17,22 >= 563")
+    z = assignment("01110011000100000100100")
+    value, p = float(sensitivity(f, z).value), max_entropy_sampling(f, z)
+    assert f.lightest_block(z, value * p)[0] >= 1 - 1e-8
+    vertex = sensitivity(f, z).sampling
+    for share in (1e-3, 1e-2, 0.1, 1.0):
+        assert entropy((1 - share) * p + share * vertex) < entropy(p)
+
+
 def entropy(p: np.ndarray) -> float:
     positive = p[p > 0]
     return float(-(positive * np.log(positive)).sum())

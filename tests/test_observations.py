@@ -9,10 +9,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from configurations import CONFIGURATIONS, advance, arguments, legal_action
 
 from envs import fbs_debate_v0, rules
+from envs.engine import step
 from envs.fbs_debate import ALICE, BOB, raw_env
+from envs.game import Game
+from envs.observation import Layout
+from envs.view import View, view
 
 ROOT = Path(__file__).parent.parent
 
@@ -25,6 +30,26 @@ def kwargs(request: pytest.FixtureRequest, tmp_path: Path) -> dict[str, Any]:
 def named(raw: raw_env, observation: np.ndarray) -> dict[str, list[float]]:
     """An observation by field name."""
     return {f.name: observation[f.start : f.stop].round(4).tolist() for f in raw.layout.fields}
+
+
+def bobs_or_alices(game: Game, state: rules.State, rng: np.random.Generator) -> np.ndarray:
+    """Whole moves of a batch: true answers as far as there are any, no lies, samples of the first sub-claim."""
+    n, a = len(state.level), np.asarray(rules.aggregator(game, state))
+    if state.phase in (rules.CLAIM, rules.DECOMPOSE):
+        return rng.integers(0, 2 if state.phase == rules.CLAIM else game.menu, n)
+    if state.phase == rules.RESPOND:
+        return np.full(n, rules.SAMPLE)
+    z = np.zeros((n, game.width), np.int8)
+    for row in range(n if state.phase == rules.ASSIGN else 0):
+        f = game.library.aggregators[a[row]]
+        while f(z[row, : f.width]) != int(state.claimed[row]):
+            z[row, : f.width] = rng.integers(0, 2, f.width)
+    if state.phase == rules.LIE:
+        for row in range(n):
+            f, answers = game.library.aggregators[a[row]], np.asarray(state.assignment[row])
+            while f((z[row] ^ answers)[: f.width]) != int(state.truth[row]):
+                z[row, : f.width] = rng.integers(0, 2, f.width)
+    return z
 
 
 class TestObservations:
@@ -122,6 +147,27 @@ class TestObservations:
         seen = named(raw, env.observe(ALICE)["observation"])
         assert (seen["level"], seen["claimed"], seen["truth"]) == ([0.5], [1], [-1])
         assert seen["phase"] == [0, 0, 1, 0, 0]
+
+    @pytest.mark.parametrize("xp", [np, torch], ids=["NumPy", "torch"])
+    def test_a_batch_shows_each_debate_what_the_environment_would(self, kwargs: dict, xp: Any) -> None:
+        """Row by row what `write` gives of a batch of one, before the first bit is said."""
+        game, rng, n = raw_env(**kwargs).game.on(xp), np.random.default_rng(5), 12
+        layout, single = Layout(game), Layout(game.on(np))
+        state = rules.deal(game, xp.asarray(rng.random((n, game.draws))))
+        written, phases = np.zeros(layout.size, np.float32), set()
+        while state.phase != rules.OVER:
+            phases.add(state.phase)
+            seen = view(game, state)
+            shown = layout.batch(seen)
+            assert shown.dtype == xp.float32
+            running = np.flatnonzero(np.asarray(seen.active))
+            for row in running:
+                one = [part[row : row + 1] if hasattr(part, "shape") else part for part in seen]
+                single.write(written, View(*(np.asarray(part) if hasattr(part, "shape") else part for part in one)))
+                assert np.array_equal(np.asarray(shown[row]), written)
+            move = bobs_or_alices(game, state, rng)
+            state = step(game, state, xp.asarray(move), xp.asarray(rng.random((n, game.draws))))
+        assert phases >= {rules.ASSIGN, rules.RESPOND}
 
     def test_alice_sees_the_answers_on_the_menu_with_the_random_oracle(self) -> None:
         problem = {"aggregators": ["majority 3", "parity 2"], "menu": 3}

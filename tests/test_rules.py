@@ -95,6 +95,36 @@ class TestNumPyAndTorch:
             other = step(twin, other, torch.from_numpy(move), torch.from_numpy(u))
         assert endings >= {rules.ORACLE, rules.INCONSISTENT, rules.CONCEDED, rules.ILLEGAL}
 
+    @pytest.mark.parametrize("name", CONFIGURATIONS)
+    def test_look_at_no_more_draws_than_they_say(self, name: str, tmp_path: Path) -> None:
+        """The same states, whatever the draws past the number that `rules.draws` names."""
+        game, rng, n = Game(*configs(name, tmp_path)), np.random.default_rng(1), 100
+        state = rules.deal(game, rng.random((n, game.draws)))
+        while state.phase != OVER:
+            move, u = random_move(game, state, rng), rng.random((n, game.draws))
+            count = rules.draws(game, state.phase)
+            after, other = step(game, state, move, u), step(game, state, move, u[:, :count])
+            for field in State._fields:
+                assert np.array_equal(getattr(after, field), getattr(other, field)), field
+            state = after
+
+
+class TestMasks:
+    @pytest.mark.parametrize("kept", [0, envs.library.MAX_LIES_TABULATED])
+    def test_lies_are_legal_where_the_rules_take_them(self, kept: int, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Every set of lies of every aggregator in play is tried, with the table of legal lies kept and without."""
+        monkeypatch.setattr(envs.library, "MAX_LIES_TABULATED", kept)
+        game, n = game_of([THRESHOLD, "majority 3", "parity 2"], depth=1), 300
+        state = rules.deal(game, np.random.default_rng(0).random((n, game.draws)))
+        a = rules.aggregator(game, state)
+        z = game.library.bits[game.library.draw(a, state.claimed, np.random.default_rng(1).random(n))]
+        state = rules.assign(game, state, z, half(game, n))
+        legal = legal_moves(view(game, state))
+        assert legal.shape == (n, 32)
+        for code in range(32):
+            lies = np.repeat(game.library.bits[code][None], n, axis=0)
+            assert np.array_equal(legal[:, code], ~rules.lie(game, state, lies).over)
+
 
 class TestDeal:
     def test_bit_and_truth_of_the_root(self) -> None:
