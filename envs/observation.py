@@ -167,7 +167,8 @@ class Layout:
         """
         library = self._game.library
         known = seen.aggregator is not None
-        out = library.pick(self._row_table(seen.phase), seen.aggregator if known else seen.level * 0 - 1)
+        rows = self._row_table(seen.phase)
+        out = library.pick(rows, seen.aggregator if known else seen.level * 0 + len(rows) - 1)
         out[:, OVER] = seen.level / self._game.depth
         if seen.phase != CLAIM:
             out[:, OVER + 1] = 2 * seen.claimed - 1

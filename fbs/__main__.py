@@ -42,6 +42,8 @@ NARROW = 16  # sub-claims to list one by one
 SHOWN_ROWS = 16  # of a table
 LINE = 76  # characters of an aggregator or an assignment before it is cut
 
+MAX_WIDTH = 2000  # a packing has up to width / 2 blocks of width / 2 sub-claims each
+
 
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
@@ -56,6 +58,11 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     try:
         z = assignment(options.assignment)
+        if len(z) > MAX_WIDTH:
+            parser.error(
+                f"ASSIGNMENT has {len(z)} answers; the command lists packings up to width {MAX_WIDTH}, beyond which they "
+                "fill the memory: use fbs.sensitivity in Python for the value and the cover alone"
+            )
         certificate = sensitivity(parse(options.aggregator, width=len(z)), z)
         certificate.verify()
         if options.json not in (None, "-"):
