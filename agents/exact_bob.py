@@ -72,7 +72,7 @@ def best_response_bob(game: Game, alice: Any) -> np.ndarray:
     rows = positions(game)
     if not rows.narrow:
         raise ExactError("Bob's best response is known only where all aggregators are narrow")
-    pairs = int((4.0 ** rows.widths).sum()) * game.depth
+    pairs = int((4.0**rows.widths).sum()) * game.depth
     if pairs > MAX_PAIRS:
         raise ExactError(f"Bob's best response needs {pairs} pairs of assignments and truths, more than {MAX_PAIRS}")
     beliefs = _root_beliefs(game, alice)

@@ -209,4 +209,3 @@ def honest_unstable(game: Game, bob: Any) -> float:
             reach[(tree.first_child[some, None] + np.arange(game.width))[inside]] = sampling[inside]
         low, high = high, high + int(tree.width[low:high].sum())
     return float(reach[nodes[~stable]].sum())
-

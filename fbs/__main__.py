@@ -60,8 +60,8 @@ def main(arguments: list[str] | None = None) -> int:
         z = assignment(options.assignment)
         if len(z) > MAX_WIDTH:
             parser.error(
-                f"ASSIGNMENT has {len(z)} answers; the command lists packings up to width {MAX_WIDTH}, beyond which they "
-                "fill the memory: use fbs.sensitivity in Python for the value and the cover alone"
+                f"ASSIGNMENT has {len(z)} answers; the command lists packings up to width {MAX_WIDTH}, beyond which "
+                "they fill the memory: use fbs.sensitivity in Python for the value and the cover alone"
             )
         certificate = sensitivity(parse(options.aggregator, width=len(z)), z)
         certificate.verify()
