@@ -221,13 +221,13 @@ def table(summary: dict[str, Any]) -> str:
     lines = [
         "How good is the learned pair? `averaged` copies are the result, `last` is where training stood at the end.",
         "",
-        f"{'measure':<21} {'averaged':>9} {'last':>7} {'best':>7}   what it says",
+        f"{'measure':<22} {'averaged':>9} {'last':>7} {'best':>7}   what it says",
     ]
     for key, name, best, words in ROWS:
         ideal = pick(summary, best) if isinstance(best, str) else best
         values = pick(summary, key), pick(summary["last"], key)
         if values != (None, None):
-            lines.append(f"{name:<21} {_number(values[0]):>9} {_number(values[1]):>7} {_number(ideal):>7}   {words}")
+            lines.append(f"{name:<22} {_number(values[0]):>9} {_number(values[1]):>7} {_number(ideal):>7}   {words}")
     value, bound = pick(summary, "game_value"), pick(summary, "bound")
     if value is not None:
         lines += ["", f"`best` of the worst-case catch is the game value, solved by linear programs: {value:.4f}."]
