@@ -33,7 +33,6 @@ class TrainConfig:
         problem: What is debated (problem.*)
         learner: How Alice and Bob learn (learner.*)
         seed: Seed of everything: first weights, debates, evaluation.
-        device: Where the networks learn: `cpu`, `cuda` or `cuda:N`.
         threads: CPU threads of torch. Part of the run, since sums are the same to the last bit only for the same
             number of threads. More than 1 gain little on networks this small, and lose where cores are shared.
         evaluations: How often the pair is measured during training. Changes no weight.
@@ -49,7 +48,6 @@ class TrainConfig:
     problem: ProblemConfig = field(default_factory=ProblemConfig)
     learner: LearnerConfig = field(default_factory=LearnerConfig)
     seed: int = 0
-    device: str = "cpu"
     threads: int = 1
     evaluations: int = 16
     checkpoint_every: int = 25
@@ -63,8 +61,6 @@ class TrainConfig:
             value = getattr(self, key)
             if isinstance(value, bool) or not isinstance(value, int) or not low <= value < 2**63:
                 raise ConfigError(f"{key} is {value!r}; expected a whole number of at least {low}")
-        if not re.fullmatch(r"cpu|cuda(:\d+)?", self.device):
-            raise ConfigError(f"device is {self.device!r}; expected cpu, cuda or cuda:N")
 
     @property
     def recorded(self) -> dict[str, Any]:

@@ -53,7 +53,7 @@ def new_learner(config: TrainConfig, game: Game) -> Any:
     """
     torch.set_num_threads(config.threads)
     # Else sums over repeated indices add up in whatever order the threads come, and no two runs are the same.
-    torch.use_deterministic_algorithms(True, warn_only=config.device != "cpu")
+    torch.use_deterministic_algorithms(True)
     torch.manual_seed(config.seed)
     return LEARNERS[config.learner.name](game, config.learner, config.seed)
 
@@ -62,11 +62,9 @@ def training_game(config: TrainConfig) -> Game:
     """The game that is learned, on torch.
 
     Raises:
-        ConfigError, ProblemError: it cannot be played, or not here.
+        ConfigError, ProblemError: it cannot be played.
     """
-    if config.device != "cpu" and not torch.cuda.is_available():
-        raise ConfigError(f"device is {config.device!r}, but torch sees no such device here; use --device cpu")
-    return Game(config.env, config.problem, torch, config.device)
+    return Game(config.env, config.problem, torch)
 
 
 def arena(config: TrainConfig) -> Game:

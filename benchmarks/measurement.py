@@ -37,8 +37,9 @@ class Target:
         low, high = self.at_least, self.at_most
         return (low is None or value >= low) and (high is None or value <= high)
 
-    def __str__(self) -> str:
-        return f"<= {number(self.at_most)}" if self.at_least is None else f">= {number(self.at_least)}"
+    def text(self, unit: str) -> str:
+        """Such as `>= 10M`."""
+        return f"<= {number(self.at_most, unit)}" if self.at_least is None else f">= {number(self.at_least, unit)}"
 
 
 @dataclass(frozen=True)
@@ -76,11 +77,12 @@ class Row:
         return {**about, **spread, "target": target, "holds": self.holds}
 
     def __str__(self) -> str:
-        low, high = number(min(self.values)), number(max(self.values))
+        low, middle, high = (number(x, self.unit) for x in (min(self.values), self.median, max(self.values)))
         spread = f"[{low}, {high}]" if len(self.values) > 1 else "one run"
         verdict = {True: "ok", False: "MISSED", None: ""}[self.holds]
-        target = f"{self.target} {verdict}" if self.target else ""
-        line = f"{self.name:<62} {number(self.median):>8} {self.unit:<10} {spread:<20} {target}"
+        target = f"{self.target.text(self.unit)} {verdict}" if self.target else ""
+        unit = "" if self.unit == "s" else self.unit
+        line = f"{self.name:<72} {middle:>7} {unit:<9} {spread:<18} {target:<13}"
         return f"{line.rstrip()}{'  ' if self.note else ''}{self.note}"
 
 
@@ -114,11 +116,12 @@ class Curve:
 Result = Row | Skipped | Curve
 
 
-def number(value: float) -> str:
-    """Three significant digits with k, M or m for thousands, millions and thousandths."""
-    for unit, size in (("G", 1e9), ("M", 1e6), ("k", 1e3), ("", 1.0), ("m", 1e-3), ("u", 1e-6)):
+def number(value: float, unit: str = "") -> str:
+    """Three significant digits: seconds as s, ms or us, others with k, M or G for thousands and more."""
+    prefixes = (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)) if unit == "s" else (("G", 1e9), ("M", 1e6), ("k", 1e3))
+    for prefix, size in prefixes:
         if abs(value) >= 0.9995 * size:
-            return f"{value / size:.3g}{unit}"
+            return f"{value / size:.3g}{prefix}"
     return f"{value:.3g}"
 
 

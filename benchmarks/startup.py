@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
-from benchmarks.measurement import Budget, Result, Row, Target, seconds_of
+from benchmarks.measurement import Budget, Result, Row, Target, number, seconds_of
 
 ROOT = Path(__file__).resolve().parent.parent
 COMMANDS = {
@@ -29,9 +29,9 @@ def measure(budget: Budget) -> Iterator[Result]:
         run(arguments)  # the files are in memory and compiled from here on
         wall = tuple(seconds_of(partial(run, arguments), time.perf_counter) for _ in range(budget.repeats))
         processor = [run(arguments) for _ in range(budget.repeats)]
-        yield Row(name, wall, "s", target, f"of processor time {1000 * min(processor):.0f} ms")
+        yield Row(name, wall, "s", target, f"{number(min(processor), 's')} of processor time")
     loaded = [name for name in HEAVY if name in imported()]
-    yield Row(f"of {', '.join(HEAVY)} imported by fbs and envs", (len(loaded),), "modules", Target(at_most=0))
+    yield Row("heavy modules that fbs and envs import", (len(loaded),), "", Target(at_most=0), f"of {', '.join(HEAVY)}")
 
 
 def run(arguments: list[str]) -> float:

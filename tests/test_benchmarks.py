@@ -41,11 +41,20 @@ class TestMeasurement:
         assert Row("a", (1.0,), "s").holds is None
 
     @pytest.mark.parametrize(
-        ("value", "text"),
-        [(0.0, "0"), (12.34, "12.3"), (999.6, "1k"), (16_720_000, "16.7M"), (0.0119, "11.9m"), (136e-6, "136u")],
+        ("value", "unit", "text"),
+        [
+            (0.0, "x", "0"),
+            (12.34, "x", "12.3"),
+            (0.8333, "x", "0.833"),
+            (999.6, "moves/s", "1k"),
+            (16_720_000, "moves/s", "16.7M"),
+            (0.0119, "s", "11.9ms"),
+            (136e-6, "s", "136us"),
+            (5, "s", "5s"),
+        ],
     )
-    def test_numbers_have_three_digits(self, value: float, text: str) -> None:
-        assert number(value) == text
+    def test_numbers_have_three_digits(self, value: float, unit: str, text: str) -> None:
+        assert number(value, unit) == text
 
     def test_a_rate_counts_whole_calls_until_the_time_is_over(self) -> None:
         """Calls that count 7 and take 2 seconds each, by a clock of our own: three of them pass 5 seconds."""
@@ -209,7 +218,7 @@ class TestCommand:
         report = tmp_path / "report.json"
         assert command.main(["--only", "trees", "engine", "--json", str(report), "--plots", str(tmp_path)]) == 0
         out = capsys.readouterr().out
-        assert "of trees" in out and "<= 3 ok" in out and "a peer: left out, not installed" in out
+        assert "of trees" in out and "<= 3s ok" in out and "a peer: left out, not installed" in out
         topics = json.loads(report.read_text())["topics"]
         assert list(topics) == ["trees", "engine"]
         assert topics["engine"]["rows"][0]["median"] == 2.0

@@ -116,7 +116,6 @@ def test_differing_names_the_keys_and_leaves_out_those_that_change_no_weight():
         (["--seed", "-1"], ["seed", "-1"]),
         (["--seed", "1.5"], ["seed", "int"]),
         (["--threads", "0"], ["threads", "0"]),
-        (["--device", "tpu"], ["device", "tpu", "cpu"]),
         (["--resume", "maybe"], ["resume", "maybe"]),
         (["--seed"], ["--seed", "argument"]),
         (["stray"], ["stray"]),
