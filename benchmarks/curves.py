@@ -7,6 +7,8 @@ from pathlib import Path
 
 from benchmarks.measurement import Curve
 
+MOST_TICKS = 6  # on the horizontal axis, one for each measurement; with more they are left to matplotlib
+
 
 def draw(topic: str, curves: Sequence[Curve], folder: Path) -> Path:
     """A picture of a topic's curves, a panel for each title; lines of equal title share it."""
@@ -20,10 +22,14 @@ def draw(topic: str, curves: Sequence[Curve], folder: Path) -> Path:
             for label, points in curve.lines.items():
                 axes.plot(*zip(*points, strict=True), marker="o", label=label)
         axes.set(title=title, xlabel=panel[0].x, ylabel=panel[0].y)
-        if panel[0].logarithmic:
-            axes.set(xscale="log", yscale="log")
-        else:
-            axes.set(xlim=(0, None), ylim=(0, None))
+        measured = sorted({x for curve in panel for points in curve.lines.values() for x, _ in points})
+        axes.margins(y=0.2)  # room for the legend
+        for axis in "xy":
+            logarithmic = axis in panel[0].logarithmic
+            axes.set(**({f"{axis}scale": "log"} if logarithmic else {f"{axis}lim": (0, None)}))
+        if len(measured) <= MOST_TICKS:
+            axes.set_xticks(measured, [f"{x:,}" for x in measured])
+            axes.set_xticks([], minor=True)
         axes.grid(alpha=0.3)
         axes.legend(fontsize="small")
     folder.mkdir(parents=True, exist_ok=True)

@@ -77,14 +77,14 @@ def growth(budget: Budget) -> Iterator[Result]:
             name = f"{end} of {BATCHES[0]:,} to {BATCHES[-1]:,} debates / {DEBATES:,}, {what}"
             yield Row(name, ratios(rates[str(size)], rates[str(DEBATES)]), "x", target, f"{size:,} debates")
         points = [(n, float(np.median(rates[str(n)]))) for n in BATCHES]
-        yield Curve("Moves a second by batch size", "debates", "moves a second", {what: points})
+        yield Curve("Moves a second by batch size", "debates", "moves a second", {what: points}, "x")
     costs = interleaved({str(d): seconds_per_debate(new_game(d), budget) for d in DEPTHS}, budget.repeats)
     yield Row(
         f"cost of a debate, largest departure from a line in the depth, {DEPTHS[0]} to {DEPTHS[-1]}",
         tuple(departure_from_line(DEPTHS, one) for one in zip(*costs.values(), strict=True)), "%", Target(at_most=10),
     )  # fmt: skip
     points = [(d, 1e6 * float(np.median(costs[str(d)]))) for d in DEPTHS]
-    yield Curve("Cost of a debate by depth", "depth", "microseconds a debate", {"NumPy": points}, logarithmic=False)
+    yield Curve("Cost of a debate by depth", "depth", "microseconds a debate", {"NumPy": points}, "")
 
 
 def departure_from_line(x: Any, y: Any) -> float:

@@ -103,14 +103,14 @@ class Curve:
 
     Attributes:
         lines: For each label the points (x, y).
-        logarithmic: Both axes.
+        logarithmic: Which axes: `xy`, `x` or none of them; the others start at 0.
     """
 
     title: str
     x: str
     y: str
     lines: dict[str, list[tuple[float, float]]] = field(default_factory=dict)
-    logarithmic: bool = True
+    logarithmic: str = "xy"
 
 
 Result = Row | Skipped | Curve
