@@ -112,10 +112,29 @@ def parse(parser: Any, arguments: Sequence[str]) -> Any:
     """
     import yaml
 
+    for flag, value in zip(arguments, [*list(arguments)[1:], ""], strict=False):
+        file = value if flag == "--config" else flag.removeprefix("--config=") if flag.startswith("--config=") else ""
+        if file and Path(file).is_file():
+            _check_references(file)
     try:
         return parser.parse_args(list(arguments))
     except (argparse.ArgumentError, yaml.YAMLError, UnicodeDecodeError, OSError, RecursionError) as error:
         raise ConfigError(_explain(error, parser, arguments)) from None
+
+
+def _check_references(file: str) -> None:
+    """Refuse what a YAML loader takes in silence: an alias inside its own anchor, a key given twice.
+
+    Raises:
+        ConfigError: the file has one. Whatever else is wrong with it the parser says itself.
+    """
+    from envs.document import ProblemError, parse_yaml, read_text
+
+    try:
+        parse_yaml(read_text(file), file)
+    except ProblemError as error:
+        if re.search("itself|twice", str(error)):
+            raise ConfigError(str(error)) from None
 
 
 def _explain(error: BaseException, parser: Any, arguments: Sequence[str]) -> str:

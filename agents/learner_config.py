@@ -7,6 +7,9 @@ from typing import Literal
 
 from envs.config import ConfigError
 
+# Beyond these a machine's memory, or a person's patience, would be the first to know.
+MOST = {"iterations": 10_000_000, "batch": 1_000_000, "hidden": 8192, "epochs": 10_000, "positions": 1_000_000}
+
 
 @dataclass(frozen=True)
 class LearnerConfig:
@@ -49,15 +52,16 @@ class LearnerConfig:
         if self.name not in ("mmd", "ppo"):
             raise ConfigError(f"learner.name is {self.name!r}; expected 'mmd' or 'ppo'")
         for key in ("iterations", "batch", "hidden", "epochs", "positions"):
-            value = getattr(self, key)
-            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-                raise ConfigError(f"learner.{key} is {value!r}; expected a whole number of at least 1")
+            self._check(key, isinstance(getattr(self, key), int) and 1 <= getattr(self, key) <= MOST[key],
+                        f"a whole number from 1 to {MOST[key]}")  # fmt: skip
         for key in ("learning_rate", "step_size"):
-            if not getattr(self, key) > 0:
-                raise ConfigError(f"learner.{key} is {getattr(self, key)!r}; expected a number above 0")
+            self._check(key, 0 < getattr(self, key) <= 1000, "a number above 0, at most 1000")
         for key in ("magnet", "entropy"):
-            if not getattr(self, key) >= 0:
-                raise ConfigError(f"learner.{key} is {getattr(self, key)!r}; expected a number of at least 0")
+            self._check(key, 0 <= getattr(self, key) <= 1000, "a number from 0 to 1000")
         for key in ("magnet_rate", "average_rate", "value_rate", "clip"):
-            if not 0 < getattr(self, key) <= 1:
-                raise ConfigError(f"learner.{key} is {getattr(self, key)!r}; expected a number above 0, at most 1")
+            self._check(key, 0 < getattr(self, key) <= 1, "a number above 0, at most 1")
+
+    def _check(self, key: str, holds: bool, expected: str) -> None:
+        value = getattr(self, key)
+        if isinstance(value, bool) or not holds:
+            raise ConfigError(f"learner.{key} is {value!r}; expected {expected}")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import io
 import os
+import resource
 import tempfile
 import time
 from collections.abc import Iterator
@@ -48,6 +49,10 @@ def run(flags: tuple[str, ...], budget: Budget) -> Iterator[Result]:
         seconds, score = summary["seconds"], summary["catch_ratio"]["mean"]
         yield Row("the default run, as `python train.py`", (seconds,), "s", Target(at_most=180), "wall clock")
         yield Row("its mean catch ratio", (score,), "", Target(at_least=0.9), f"seed {config.seed}")
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
+    yield Row(
+        "most memory of the process so far", (peak,), "MB", Target(at_most=2000), "with --only training: the run's"
+    )
     shares = sampler.shares
     ours = sum(shares.get(part, 0.0) for part in OURS)
     yield Row("of its time: environment and mathematics", (ours,), "%", Target(at_most=20))

@@ -86,6 +86,7 @@ class ProblemConfig:
     menu: int = 1
 
     def __post_init__(self) -> None:
+        _require(self.path is None or isinstance(self.path, str), "problem.path", self.path, "a file's path")
         _require(
             isinstance(self.aggregators, list | tuple) and all(isinstance(a, str) for a in self.aggregators),
             "problem.aggregators",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import subprocess
 import sys
 from pathlib import Path
@@ -177,3 +178,25 @@ def test_help_explains_every_key_without_loading_what_it_does_not_need():
     keys += [f"--{field.name}" for field in dataclasses.fields(TrainConfig)]
     assert [key for key in keys if key not in shown] == []
     assert "continue the run there" in " ".join(shown.split())  # the docstring's words reach the help
+
+
+@pytest.mark.parametrize(
+    ("text", "said"), [("env: &a\n  x: *a\n", "itself"), ("env: {rho: 4}\nenv: {depth: 3}\n", "twice")]
+)
+def test_what_a_yaml_loader_takes_in_silence_is_refused(text, said, tmp_path):
+    """A mapping inside itself, which would be walked for ever; a key given twice, whose first value would be lost."""
+    file = tmp_path / "c.yaml"
+    file.write_text(text)
+    with pytest.raises(ConfigError, match=said):
+        load_train_config(["--config", str(file)])
+
+
+@pytest.mark.parametrize(("key", "value"), [("batch", 10**12), ("hidden", 10**9), ("learning_rate", math.inf)])
+def test_learner_settings_beyond_any_machine_are_refused(key, value):
+    with pytest.raises(ConfigError, match=rf"learner\.{key}"):
+        LearnerConfig(**{key: value})
+
+
+def test_a_path_that_is_no_text_is_refused():
+    with pytest.raises(ConfigError, match=r"problem\.path"):
+        ProblemConfig(path=3)
