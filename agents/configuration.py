@@ -35,6 +35,8 @@ class TrainConfig:
         seed: Seed of everything: first weights, debates, evaluation.
         threads: CPU threads of torch. Part of the run, since sums are the same to the last bit only for the same
             number of threads. More than 1 gain little on networks this small, and lose where cores are shared.
+        device: `cpu`, or `cuda` for torch's first GPU. Part of the run: a GPU's sums differ in the last bits, and from
+            one time to the next, so only runs on the CPU repeat to the bit.
         evaluations: How often the pair is measured during training. Changes no weight.
         checkpoint_every: Iterations from one checkpoint to the next; each evaluation saves one as well.
         debates: Debates for each pair of players in the comparison at the end.
@@ -49,6 +51,7 @@ class TrainConfig:
     learner: LearnerConfig = field(default_factory=LearnerConfig)
     seed: int = 0
     threads: int = 1
+    device: Literal["cpu", "cuda"] = "cpu"
     evaluations: int = 16
     checkpoint_every: int = 25
     debates: int = 4000
@@ -61,6 +64,8 @@ class TrainConfig:
             value = getattr(self, key)
             if isinstance(value, bool) or not isinstance(value, int) or not low <= value < 2**63:
                 raise ConfigError(f"{key} is {value!r}; expected a whole number of at least {low}")
+        if self.device not in ("cpu", "cuda"):
+            raise ConfigError(f"device is {self.device!r}; expected 'cpu' or 'cuda'")
 
     @property
     def recorded(self) -> dict[str, Any]:

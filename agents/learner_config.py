@@ -7,6 +7,8 @@ from typing import Literal
 
 from envs.config import ConfigError
 
+FIXED_BOBS = ("lp", "game_optimal", "uniform", "random")
+
 # Beyond these a machine's memory, or a person's patience, would be the first to know.
 MOST = {"iterations": 10_000_000, "batch": 1_000_000, "hidden": 8192, "epochs": 10_000, "positions": 1_000_000}
 
@@ -18,6 +20,7 @@ class LearnerConfig:
     Args:
         name: `mmd`, magnetic mirror descent on exact one-step look-ahead, or `ppo`, proximal policy optimisation on
             sampled returns (the control).
+        bob: `learned`, or the name of a scripted Bob, such as `lp`, whom Alice learns against; `mmd` only.
         iterations: Rounds of self-play and update.
         batch: Debates a round.
         hidden: Width of the networks' layers.
@@ -34,6 +37,7 @@ class LearnerConfig:
     """
 
     name: Literal["mmd", "ppo"] = "mmd"
+    bob: Literal["learned", "lp", "game_optimal", "uniform", "random"] = "learned"
     iterations: int = 400
     batch: int = 2048
     hidden: int = 64
@@ -51,6 +55,10 @@ class LearnerConfig:
     def __post_init__(self) -> None:
         if self.name not in ("mmd", "ppo"):
             raise ConfigError(f"learner.name is {self.name!r}; expected 'mmd' or 'ppo'")
+        if self.bob not in (*FIXED_BOBS, "learned"):
+            raise ConfigError(f"learner.bob is {self.bob!r}; expected 'learned' or one of {', '.join(FIXED_BOBS)}")
+        if self.bob != "learned" and self.name != "mmd":
+            raise ConfigError(f"learner.bob is {self.bob!r}, which takes learner.name mmd, not {self.name}")
         for key in ("iterations", "batch", "hidden", "epochs", "positions"):
             self._check(key, isinstance(getattr(self, key), int) and 1 <= getattr(self, key) <= MOST[key],
                         f"a whole number from 1 to {MOST[key]}")  # fmt: skip

@@ -15,7 +15,9 @@ from torch import Tensor
 from agents.conditional_flips import AnswerFlips
 from agents.lies import FlippedLies, ListedLies, lies_at
 from agents.networks import NetworkInput
-from agents.policy import AlicePolicy, BobPolicy, masked
+from agents.orbits import Listing
+from agents.policy import AlicePolicy, BobPolicy, distinct, masked
+from agents.unique_rows import unique_rows
 from envs.game import Game
 from envs.rules import State
 
@@ -99,7 +101,7 @@ class Menus(NamedTuple):
 def menus_met(game: Game, states: list[State], limit: int, generator: torch.Generator) -> Menus:
     """The distinct claims of the states before Alice's answers, at most `limit` of them (a uniform choice)."""
     rows = torch.cat([_menu_rows(game, state) for state in states])
-    rows, count = torch.unique(rows, dim=0, return_counts=True)
+    rows, _, count = unique_rows(rows)
     if len(rows) > limit:
         kept = torch.randperm(len(rows), generator=generator)[:limit]
         rows, count = rows[kept], count[kept]
@@ -123,7 +125,8 @@ class Outlook(NamedTuple):
 
     Attributes:
         claim: int64 (P,) number of the claim. assignment: int64 (P, Q).
-        log_chance: float64 (P,) log-probability that Alice plays it.
+        log_size: float64 (P,) logarithm of how many assignments the pair stands for (`agents.orbits`).
+        log_chance: float64 (P,) log-probability that Alice plays one of them.
         log_share: float64 (P,) the part of her policy that the pair stands for: that same probability where every
             legal assignment is listed, an equal share where they were drawn from it, nothing where they were explored.
         response: float64 (P, 2 + Q) Alice's reward after each response of Bob, given her policy of lies.
@@ -136,6 +139,7 @@ class Outlook(NamedTuple):
 
     claim: Tensor
     assignment: Tensor
+    log_size: Tensor
     log_chance: Tensor
     log_share: Tensor
     response: Tensor
@@ -149,18 +153,24 @@ class Outlook(NamedTuple):
 
 @torch.no_grad()
 def look_ahead(
-    game: Game, values: AfterStateValues, alice: AlicePolicy, bob: BobPolicy, claims: Claims, drawn: AnswerSample | None
+    game: Game,
+    values: AfterStateValues,
+    alice: AlicePolicy,
+    bob: BobPolicy,
+    claims: Claims,
+    tried: Listing | AnswerSample,
 ) -> Outlook:
-    """Follow assignments of the claims by one level, under the present policies: those drawn, or every legal one."""
+    """Follow assignments of the claims by one level, under the present policies: every legal one, or those drawn."""
     library = game.library
-    if drawn is None:
-        claim, code = library.legal[claims.aggregator, claims.claimed].nonzero(as_tuple=True)
-        z = library.bits[code].long()
+    if isinstance(tried, Listing):
+        claim, row = tried.of(claims.aggregator, claims.claimed)
+        z, log_size = tried.assignment[row], tried.log_size[row]
     else:
-        claim, z, explored = drawn
+        claim, z, explored = tried
+        log_size = torch.zeros(len(claim), dtype=torch.float64)
     at = claims.take(claim)
-    log_chance = answer_log_chances(game, alice, claims, claim, z)
-    if drawn is None:
+    log_chance = answer_log_chances(game, alice, claims, claim, z) + log_size
+    if isinstance(tried, Listing):
         log_share = log_chance
     else:
         shares = torch.zeros(len(claims.level), dtype=torch.float64).index_add_(0, claim, (~explored).double())
@@ -173,11 +183,11 @@ def look_ahead(
     stable = library.stable(at.aggregator, z)
     settled = torch.stack([torch.ones_like(claim), torch.where(stable, 1, -1)], -1).double()
     response = torch.cat([settled, sampled], -1)
-    rows, bob_row = _as_bob_sees(game, at, z)
+    rows, bob_row = distinct(at.inputs(z, informed=game.sees_truth))
     legal = torch.cat([torch.ones_like(settled) > 0, ~game.beyond[at.aggregator]], -1)
     chances = masked(bob.responses(rows)[bob_row], legal).double().exp()
     return Outlook(
-        claim, z, log_chance, log_share, response, gain, chances, (chances * response).sum(-1),
+        claim, z, log_size, log_chance, log_share, response, gain, chances, (chances * response).sum(-1),
         gain.abs().amax(-1).clamp(min=1e-9), bob_row, rows,
     )  # fmt: skip
 
@@ -232,12 +242,3 @@ def _sub_claim_values(values: AfterStateValues, at: Claims, z: Tensor) -> tuple[
     """float64 (P, Q): the sub-claims' values where the answer is true, and where it is a lie."""
     place = values.sub_claims(at)
     return values.table[place, z, z], values.table[place, z, 1 - z]
-
-
-def _as_bob_sees(game: Game, at: Claims, z: Tensor) -> tuple[NetworkInput, Tensor]:
-    seen = at.inputs(z, informed=game.sees_truth)
-    packed = torch.cat([column.reshape(len(z), -1) for column in seen], -1)
-    rows, number = torch.unique(packed, dim=0, return_inverse=True)
-    q = z.shape[1]
-    parts = rows.split([1, 1, 1, 1, q, q], -1)
-    return NetworkInput(*(part[:, 0] for part in parts[:4]), *parts[4:]), number

@@ -20,6 +20,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from agents.fixed_bob import FixedBob
 from agents.learner_config import LearnerConfig
 from agents.lookahead import (
     AfterStateValues,
@@ -33,6 +34,7 @@ from agents.lookahead import (
     menus_met,
 )
 from agents.networks import NetworkInput
+from agents.orbits import listing
 from agents.policy import AlicePolicy, BobPolicy, LearnedPlayer, masked
 from envs.config import ConfigError
 from envs.engine import debate
@@ -62,14 +64,19 @@ class MirrorDescent:
         self.games = [game]
         if game.free_root:
             self.games.append(game.evaluation(root_claim="assigned", tremble=game.env.tremble))
-        self.generator = torch.Generator().manual_seed(seed)
+        self.generator = torch.Generator(game.library.device or "cpu").manual_seed(seed)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             self.alice, self.bob = AlicePolicy(game, config.hidden), BobPolicy(game, config.hidden)
+        if config.bob != "learned":
+            self.bob = FixedBob(config.bob, game)
         self.magnets = copy.deepcopy((self.alice, self.bob))
         self.averages = copy.deepcopy((self.alice, self.bob))
         self.values = AfterStateValues(game)
-        self.optimizer = torch.optim.Adam([*self.alice.parameters(), *self.bob.parameters()], lr=config.learning_rate)
+        self.listing = listing(game)
+        self.optimizer = torch.optim.Adam(
+            [*self.alice.parameters(), *self.bob.parameters()], lr=config.learning_rate, fused=True
+        )
         self.iteration = 0
 
     def players(self) -> dict[str, LearnedPlayer]:
@@ -96,7 +103,7 @@ class MirrorDescent:
         for kind, pair in (("magnet", self.magnets), ("average", self.averages)):
             for name, module in zip(("alice", "bob"), pair, strict=True):
                 module.load_state_dict(saved[f"{name}_{kind}"])
-        self.values.table = saved["values"].clone()
+        self.values.table = saved["values"].to(self.values.table.device, copy=True)
         self.optimizer.load_state_dict(saved["optimizer"])
         self.generator.set_state(saved["generator"])
         self.iteration = int(saved["iteration"])
@@ -104,11 +111,11 @@ class MirrorDescent:
     def step(self) -> dict[str, float]:
         """One round: self-play, look ahead, one mirror descent step at every position met."""
         menus = self._self_play()
-        drawn = None
-        if not self.game.library.tabulated:
+        tried = self.listing
+        if tried is None:
             each = min(MOST_DRAWN, max(2, self._budget() // len(menus.candidates.level)))
-            drawn = draw_answers(self.game, self.alice, menus.candidates, each, self.generator)
-        outlook = look_ahead(self.game, self.values, self.alice, self.bob, menus.candidates, drawn)
+            tried = draw_answers(self.game, self.alice, menus.candidates, each, self.generator)
+        outlook = look_ahead(self.game, self.values, self.alice, self.bob, menus.candidates, tried)
         targets = Targets(self, menus, outlook)
         for group in self.optimizer.param_groups:
             group["lr"] = self.config.learning_rate * (1 - self.iteration / self.config.iterations)
@@ -140,8 +147,8 @@ class MirrorDescent:
         for game in self.games:
             debate(game, *pair, max(1, self.config.batch // len(self.games)), uniform, record)
         states = [decision.state for decision in record if decision.state.phase == ASSIGN]
-        each = 1 << (self.game.width - 1) if self.game.library.tabulated else FEWEST_DRAWN
-        limit = max(1, self._budget() // (self.game.menu * each))
+        each = FEWEST_DRAWN if self.listing is None else self.listing.count.double().mean()
+        limit = max(1, int(self._budget() / (self.game.menu * each)))
         return menus_met(self.game, states, limit, self.generator)
 
     def _budget(self) -> int:
@@ -168,16 +175,19 @@ class Targets:
     @torch.no_grad()
     def __init__(self, learner: MirrorDescent, menus: Menus, outlook: Outlook) -> None:
         self.game, self.menus, self.outlook = learner.game, menus, outlook
-        self.step_size, self.magnet = learner.config.step_size, learner.config.magnet
+        left = 1 - learner.iteration / learner.config.iterations
+        self.step_size, self.magnet = learner.config.step_size * left, learner.config.magnet
         self.claims: Claims = menus.candidates
         self.pairs = self.claims.take(outlook.claim)
         self.alices, self.bobs = (learner.alice, learner.magnets[0]), (learner.bob, learner.magnets[1])
+        self.bob_step = 0.0
         self._answers()
         if self.game.menu > 1:
             self._candidates()
         if self.game.adversarial:
             self._lies()
-        self._responses()
+        if isinstance(learner.bob, BobPolicy):
+            self._responses()
         if self.game.free_root:
             self._root_claims(learner)
 
@@ -198,14 +208,15 @@ class Targets:
         moved = (moved + pull * self._log_answers(self.alices[1])) / (1 + pull)
         target = (moved + out.log_share - out.log_chance).exp()
         self.answers = target / _sums(out.claim, target, claims)[out.claim]
-        size = torch.bincount(out.claim, minlength=claims)[out.claim]
+        size = out.log_size.exp()
         tremble = self.game.env.tremble
-        self.reached = (1 - tremble) * share + tremble / size
+        self.reached = (1 - tremble) * share + tremble * size / _sums(out.claim, size, claims)[out.claim]
         self.menu_value = self.claim_value.view(-1, self.game.menu)[:, 0]
         self.picked = torch.ones_like(self.claim_value)
 
     def _log_answers(self, policy: AlicePolicy) -> Tensor:
-        return answer_log_chances(self.game, policy, self.claims, self.outlook.claim, self.outlook.assignment)
+        out = self.outlook
+        return answer_log_chances(self.game, policy, self.claims, out.claim, out.assignment) + out.log_size
 
     def _candidates(self) -> None:
         values = self.claim_value.view(-1, self.game.menu)
@@ -277,8 +288,9 @@ class Targets:
         """Cross entropies between the targets and the policies."""
         losses = {
             "assign": -(self.answers * self._log_answers(alice).clamp(min=-60)).sum() / len(self.claims.level),
-            "respond": _cross_entropy(self.responses, self._score_responses(bob)),
         }
+        if isinstance(bob, BobPolicy):
+            losses["respond"] = _cross_entropy(self.responses, self._score_responses(bob))
         if self.game.adversarial:
             losses["lie"] = self.lies.loss(alice)
         if self.game.free_root:

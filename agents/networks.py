@@ -1,10 +1,15 @@
 """The learned debaters' networks: equivariant in the sub-claims and of any width.
 
 A position is described by one vector for the claim and one for each sub-claim (`NetworkInput`). Rounds of exchange
-between the sub-claims and their sum (deep sets) give each sub-claim a feature; heads read them. Where an aggregator is
-not told by weights and a threshold (tables, compositions) and is at most `TABLE_WIDTH` wide, its truth table takes
-part in the exchange: a row of the table gathers the sub-claims by the bit it gives them, and gives back by the same
-bits, so that swapping sub-claims swaps the table's columns with them.
+between the sub-claims and their sum (deep sets) give each sub-claim a feature; heads read them. How an aggregator is
+told apart from others depends on how many there are:
+
+- A few are known by name: each aggregator has a code, and so has each class of sub-claims that can be swapped for one
+  another (`agents.orbits.interchangeable`). This says all there is to say, and is quick to learn from.
+- Among many it is their written facts that matter, which aggregators never met have too: weights and threshold, and
+  for tables and compositions at most `TABLE_WIDTH` wide the truth table, which takes part in the exchange. A row of
+  the table gathers the sub-claims by the bit it gives them, and gives back by the same bits, so that swapping
+  sub-claims swaps the table's columns with them.
 
 The networks see the written facts of an aggregator alone: never its sensitivity, a cover or a block.
 """
@@ -17,12 +22,14 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from agents.orbits import interchangeable
 from envs.library import Library
 
 TABLE_WIDTH = 6
+CODES = 8  # at most so many aggregators, of so many classes of sub-claims each, are known by name
 KINDS = ("symmetric", "threshold", "table", "composition")
-SUB_CLAIM_FEATURES = 7
-CLAIM_FEATURES = 13
+SUB_CLAIM_FEATURES = 7 + 3 * CODES
+CLAIM_FEATURES = 13 + CODES
 
 
 class NetworkInput(NamedTuple):
@@ -58,24 +65,31 @@ class Facts(nn.Module):
     def __init__(self, library: Library, depth: int, rho: float) -> None:
         super().__init__()
         count, width = len(library.aggregators), library.width
-        sub_claim, claim = np.zeros((count, width, 3)), np.zeros((count, 6))
+        sub_claim, claim = np.zeros((count, width, 3 + CODES)), np.zeros((count, 6 + CODES))
+        classes = [interchangeable(f) for f in library.aggregators]
+        self.named = max(count, *(part.max() + 1 for part in classes)) <= CODES
         for a, f in enumerate(library.aggregators):
             weights = np.array(f.weights, float)
             total = max(np.abs(weights).sum(), 1.0)
             scaled = (weights / np.abs(weights).max(initial=1), 4 * weights / total, np.ones(f.width))
-            sub_claim[a, : f.width] = np.stack(scaled, -1)
+            sub_claim[a, : f.width, :3] = np.stack(scaled, -1)
             claim[a, KINDS.index(f.kind)] = 1
             claim[a, 4] = 0 if f.threshold is None else 2 * f.threshold / total
             claim[a, 5] = f.width / 8
+            if self.named:
+                claim[a, 6 + a] = 1
+                sub_claim[a, np.arange(f.width), 3 + classes[a]] = 1
         self.depth, self.rho, self.width = depth, rho, width
-        self.tabled = width <= TABLE_WIDTH and any(f.kind in KINDS[2:] for f in library.aggregators)
+        by_table = not self.named and any(f.kind in KINDS[2:] for f in library.aggregators)
+        self.tabled = by_table and width <= TABLE_WIDTH
         self.register_buffer("sub_claim", torch.tensor(sub_claim, dtype=torch.float32), persistent=False)
         self.register_buffer("claim", torch.tensor(claim, dtype=torch.float32), persistent=False)
         if self.tabled:
-            outputs = torch.as_tensor(library.outputs).float()
+            outputs = torch.as_tensor(library.outputs)
             rows = torch.as_tensor(library.legal).any(1).float()
             bits = torch.as_tensor(library.bits).float()
-            for name, value in (("outputs", outputs), ("rows", rows), ("bits", bits)):
+            powers = 2.0 ** torch.arange(width - 1, -1, -1)
+            for name, value in (("outputs", outputs), ("rows", rows), ("bits", bits), ("powers", powers)):
                 self.register_buffer(name, value, persistent=False)
 
     def forward(self, seen: NetworkInput) -> tuple[Tensor, Tensor, Tensor]:
@@ -84,8 +98,9 @@ class Facts(nn.Module):
         none = (seen.aggregator < 0)[:, None]
         facts = self.sub_claim[a] * ~none[:, :, None]
         z, y = seen.assignment, seen.truths
-        present = facts[:, :, 2:]
+        present, code = facts[:, :, 2:3], facts[:, :, 3:]
         known = torch.stack([z == 1, z == 0, y == 1, y == 0], -1).float()
+        signs = known[:, :, 0::2] - known[:, :, 1::2]  # of z and of y: 1, -1, or 0 where not known
         level = seen.level.float()
         numbers = torch.stack(
             [
@@ -93,7 +108,21 @@ class Facts(nn.Module):
                 (seen.truth == 0).float(), torch.full_like(level, 1 / self.rho), none[:, 0].float(),
             ], -1,
         )  # fmt: skip
-        return torch.cat([facts, known * present], -1), torch.cat([numbers, self.claim[a] * ~none], -1), present
+        x = torch.cat([facts, known * present, code * signs[:, :, :1], code * signs[:, :, 1:]], -1)
+        return x, torch.cat([numbers, self.claim[a] * ~none], -1), present
+
+    def table(self, seen: NetworkInput) -> tuple[Tensor, Tensor]:
+        """The truth tables, float (N, 2^Q, 2), and which rows count, float (N, 2^Q, 1).
+
+        Once the sub-claims are answered the table is read from there on: row B is the output after the answers in B
+        have changed. The columns are the output, and whether it is the bit claimed.
+        """
+        a = seen.aggregator.clamp(min=0)
+        codes = torch.arange(self.outputs.shape[1], device=a.device)
+        start = (seen.assignment.clamp(min=0).float() @ self.powers).long()
+        outputs = self.outputs[a[:, None], codes ^ start[:, None]]
+        columns = torch.stack([outputs, outputs == seen.claimed[:, None]], -1)
+        return columns.float(), self.rows[a][:, :, None]
 
 
 class DebaterNetwork(nn.Module):
@@ -110,11 +139,9 @@ class DebaterNetwork(nn.Module):
     def __init__(self, facts: Facts, hidden: int, whole: int, each: int, rounds: int = 2) -> None:
         super().__init__()
         self.facts = facts
-        self.each_in = nn.Linear(SUB_CLAIM_FEATURES + CLAIM_FEATURES, hidden)
-        self.rounds = nn.ModuleList(
-            nn.Sequential(nn.Linear(2 * hidden + CLAIM_FEATURES, hidden), nn.GELU(), nn.Linear(hidden, hidden))
-            for _ in range(rounds)
-        )
+        self.each_in = Shared(SUB_CLAIM_FEATURES, CLAIM_FEATURES, hidden)
+        self.mixes = nn.ModuleList(Shared(hidden, hidden + CLAIM_FEATURES, hidden) for _ in range(rounds))
+        self.outs = nn.ModuleList(nn.Linear(hidden, hidden) for _ in range(rounds))
         self.norms = nn.ModuleList(nn.LayerNorm(hidden) for _ in range(rounds))
         self.tables = nn.ModuleList(TableExchange(hidden) for _ in range(rounds if facts.tabled else 0))
         self.whole = nn.Sequential(nn.Linear(hidden + CLAIM_FEATURES, hidden), nn.GELU(), nn.Linear(hidden, whole))
@@ -123,14 +150,27 @@ class DebaterNetwork(nn.Module):
     def forward(self, seen: NetworkInput) -> tuple[Tensor, Tensor]:
         """Outputs of the claim (N, whole) and of each sub-claim (N, Q, each)."""
         x, g, present = self.facts(seen)
-        spread = g[:, None, :].expand(-1, x.shape[1], -1)
-        h = self.each_in(torch.cat([x, spread], -1)) * present
-        for number, (mix, norm) in enumerate(zip(self.rounds, self.norms, strict=True)):
-            pooled = h.sum(1, keepdim=True).expand_as(h) / 4
-            h = norm(h + mix(torch.cat([h, pooled, spread], -1))) * present
+        h = self.each_in(x, g) * present
+        if self.facts.tabled:
+            table, read = self.facts.table(seen)
+        for number, (mix, out, norm) in enumerate(zip(self.mixes, self.outs, self.norms, strict=True)):
+            mixed = mix(h, torch.cat([h.sum(1) / 4, g], -1))
+            h = norm(h + out(nn.functional.gelu(mixed))) * present
             if self.facts.tabled:
-                h = (h + self.tables[number](h, seen.aggregator.clamp(min=0), self.facts)) * present
+                h = (h + self.tables[number](h, table, read, self.facts.bits)) * present
         return self.whole(torch.cat([h.sum(1) / 4, g], -1)), self.each(h)
+
+
+class Shared(nn.Module):
+    """A linear layer of each sub-claim's features beside features of the claim, which are multiplied once."""
+
+    def __init__(self, each: int, claim: int, out: int) -> None:
+        super().__init__()
+        self.each, self.claim = nn.Linear(each, out), nn.Linear(claim, out, bias=False)
+
+    def forward(self, x: Tensor, g: Tensor) -> Tensor:
+        """(N, Q, out) from x (N, Q, each) and g (N, claim)."""
+        return self.each(x) + self.claim(g)[:, None, :]
 
 
 class TableExchange(nn.Module):
@@ -143,13 +183,11 @@ class TableExchange(nn.Module):
         super().__init__()
         size = max(8, hidden // 4)
         self.gather_one, self.gather_zero = nn.Linear(hidden, size), nn.Linear(hidden, size)
-        self.output = nn.Linear(1, size)
+        self.output = nn.Linear(2, size)
         self.give_one, self.give_zero = nn.Linear(size, hidden), nn.Linear(size, hidden)
 
-    def forward(self, h: Tensor, aggregator: Tensor, facts: Facts) -> Tensor:
-        """Changes (N, Q, H) to the sub-claims' features h (N, Q, H)."""
-        bits = facts.bits
+    def forward(self, h: Tensor, table: Tensor, read: Tensor, bits: Tensor) -> Tensor:
+        """Changes (N, Q, H) to the sub-claims' features h (N, Q, H); bits float (2^Q, Q), the rest `Facts.table`'s."""
         rows = bits @ self.gather_one(h) + (1 - bits) @ self.gather_zero(h)
-        rows = torch.relu(rows / 2 + self.output(facts.outputs[aggregator][:, :, None]))
-        rows = rows * facts.rows[aggregator][:, :, None] / 8
+        rows = torch.relu(rows / 2 + self.output(table)) * read / 8
         return self.give_one(bits.T @ rows) + self.give_zero((1 - bits).T @ rows)

@@ -16,6 +16,7 @@ from torch import Tensor, nn
 
 from agents.conditional_flips import AnswerFlips
 from agents.networks import DebaterNetwork, Facts, NetworkInput
+from agents.unique_rows import unique_rows
 from envs.game import Game
 from envs.rules import ASSIGN, CLAIM, DECOMPOSE, LIE, RESPOND
 from envs.view import View, legal_moves
@@ -107,14 +108,15 @@ class LearnedPlayer:
         """float64 (N, M), of the view's array library; assignments and lies need a tabulated library."""
         result = move_log_probabilities(self.policy, seen).double().exp()
         result = result / result.sum(-1, keepdim=True)
-        return result.numpy() if seen.game.xp is np else result
+        return result.cpu().numpy() if seen.game.xp is np else result
 
     @torch.no_grad()
     def act(self, seen: View, u: Any) -> Any:
         """A move for each debate: drawn by u[:, 0], or by one column a sub-claim where the library is not tabulated."""
         library, xp = seen.game.library, seen.game.xp
         if seen.phase in (ASSIGN, LIE) and not library.tabulated:
-            return library.array(self._flip(seen, torch.as_tensor(u[:, 1:])), "int8")
+            flipped = self._flip(seen, torch.as_tensor(u[:, 1:]))
+            return library.array(flipped.cpu() if xp is np else flipped, "int8")
         cumulative = self.probabilities(seen).cumsum(-1)
         drawn = xp.minimum((u[:, :1] >= cumulative).sum(-1), xp.asarray(cumulative.shape[-1] - 1))
         return library.bits[drawn] if seen.phase in (ASSIGN, LIE) else drawn
@@ -149,7 +151,7 @@ def move_log_probabilities(policy: AlicePolicy | BobPolicy, seen: View) -> Tenso
 def distinct(seen: NetworkInput) -> tuple[NetworkInput, Tensor]:
     """The distinct positions, and for each position the number of its own."""
     packed = torch.cat([column.reshape(len(column), -1) for column in seen], -1)
-    rows, inverse = torch.unique(packed, dim=0, return_inverse=True)
+    rows, inverse, _ = unique_rows(packed)
     width = seen.assignment.shape[1]
     parts = rows.split([1, 1, 1, 1, width, width], -1)
     return NetworkInput(*(part[:, 0] for part in parts[:4]), *parts[4:]), inverse

@@ -30,7 +30,7 @@ class ProximalPolicy:
 
     def __init__(self, game: Game, config: LearnerConfig, seed: int) -> None:
         self.game, self.config = game, config
-        self.generator = torch.Generator().manual_seed(seed)
+        self.generator = torch.Generator(game.library.device or "cpu").manual_seed(seed)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             self.alice, self.bob = AlicePolicy(game, config.hidden), BobPolicy(game, config.hidden)
@@ -40,7 +40,7 @@ class ProximalPolicy:
         self.flips = AnswerFlips(game.library.aggregators)
         modules = (self.alice, self.bob, self.critics)
         self.parameters = [p for module in modules for p in module.parameters()]
-        self.optimizer = torch.optim.Adam(self.parameters, lr=config.learning_rate)
+        self.optimizer = torch.optim.Adam(self.parameters, lr=config.learning_rate, fused=True)
         self.iteration = 0
 
     def players(self) -> dict[str, LearnedPlayer]:

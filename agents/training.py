@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -53,7 +54,9 @@ def new_learner(config: TrainConfig, game: Game) -> Any:
     """
     torch.set_num_threads(config.threads)
     # Else sums over repeated indices add up in whatever order the threads come, and no two runs are the same.
-    torch.use_deterministic_algorithms(True)
+    torch.use_deterministic_algorithms(config.device == "cpu")
+    if config.device != "cpu":
+        torch.set_default_device(config.device)
     torch.manual_seed(config.seed)
     return LEARNERS[config.learner.name](game, config.learner, config.seed)
 
@@ -62,9 +65,11 @@ def training_game(config: TrainConfig) -> Game:
     """The game that is learned, on torch.
 
     Raises:
-        ConfigError, ProblemError: it cannot be played.
+        ConfigError: it cannot be played, or torch has no such device. ProblemError: its file is malformed.
     """
-    return Game(config.env, config.problem, torch)
+    if config.device == "cuda" and not torch.cuda.is_available():
+        raise ConfigError("device is 'cuda', and torch finds no CUDA device; install a CUDA torch, or use --device cpu")
+    return Game(config.env, config.problem, torch, config.device)
 
 
 def arena(config: TrainConfig) -> Game:
@@ -81,7 +86,7 @@ def learned_players(config: TrainConfig, checkpoint: dict[str, Any], game: Game)
     Raises:
         ConfigError: their networks cannot read this game's claims.
     """
-    learner = new_learner(config, game.on(torch))
+    learner = new_learner(replace(config, device="cpu"), game.on(torch))
     try:
         learner.load_state_dict(checkpoint["learner"])
     except RuntimeError:  # torch's for weights that have no place

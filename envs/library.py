@@ -72,6 +72,10 @@ class Library:
             return np.zeros(shape, dtype)
         return self.xp.zeros(shape, dtype=getattr(self.xp, dtype), device=self.device)
 
+    def on_host(self, values: Array) -> np.ndarray:
+        """An array of this library as a NumPy array, wherever it lives."""
+        return np.asarray(values if self.xp is np else values.cpu())
+
     def _tabulate(self) -> None:
         size = 1 << self.width
         outputs = np.zeros((len(self.aggregators), size), np.int8)
@@ -113,7 +117,7 @@ class Library:
         """bool (A * 2 * 2^Q, 2^Q): `legal_lies` of every aggregator, output and code in this order."""
         size = 1 << self.width
         codes = np.arange(size)
-        return self.array(np.asarray(self.legal)[..., codes[:, None] ^ codes].reshape(-1, size), "bool")
+        return self.array(self.on_host(self.legal)[..., codes[:, None] ^ codes].reshape(-1, size), "bool")
 
     def pick(self, table: Array, index: Array) -> Array:
         """table[index], rows of a table by int64 (N,): by what copies rows many times as fast as indexing does."""
@@ -179,11 +183,11 @@ class Library:
         return np.array([float(_solve(f, row.tobytes()).value) for row in np.ascontiguousarray(rows, np.int8)])
 
     def _by_aggregator(self, a: Array, z: Array, look_up: Any, dtype: str, asked: Array | None = None) -> Array:
-        chosen, rows = np.asarray(a), np.asarray(z)
+        chosen, rows = self.on_host(a), self.on_host(z)
         result = np.zeros(len(chosen), dtype)
         order = np.argsort(chosen, kind="stable")
         if asked is not None:
-            order = order[np.asarray(asked)[order]]
+            order = order[self.on_host(asked)[order]]
         starts = np.flatnonzero(np.diff(chosen[order], prepend=-1))
         for group in np.split(order, starts[1:]) if len(order) else ():
             f = self.aggregators[chosen[group[0]]]

@@ -114,12 +114,12 @@ def _entries(library: Library, env: EnvConfig, bit: int) -> tuple[np.ndarray, ..
                 f"env.oracle: the random oracle draws truths for aggregators of width up to {NARROW} "
                 "(and for at most 131072 assignments in all); use env.oracle adversarial or a smaller library"
             )
-        sizes = np.asarray(library.preimage_size)[:, bit]
-        preimage = np.asarray(library.preimage)[:, bit]
+        sizes = library.on_host(library.preimage_size)[:, bit]
+        preimage = library.on_host(library.preimage)[:, bit]
         aggregator = np.repeat(np.arange(count), sizes)
         code = np.concatenate([preimage[a, : sizes[a]] for a in range(count)])
         probability = 1 / (count * sizes[aggregator])
-        stable = np.asarray(library.stabilities)[aggregator, code]
+        stable = library.on_host(library.stabilities)[aggregator, code]
     order = np.argsort(~stable, kind="stable")
     return aggregator[order], code[order], probability[order], stable[order]
 
