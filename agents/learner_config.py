@@ -26,7 +26,8 @@ class LearnerConfig:
         hidden: Width of the networks' layers.
         learning_rate: Adam's step size at the start; it falls to 0 linearly.
         epochs: Gradient steps a round.
-        step_size: Mirror descent's step (eta): how far one round moves a policy along its action values.
+        step_size: Mirror descent's step (eta) at the start: how far one round moves a policy along its action values. It
+            falls to 0 linearly; `mmd` only.
         magnet: Pull towards the magnet, a slowly moving copy of the policy (alpha); `mmd` only.
         magnet_rate: How much of the policy the magnet takes over in a round; `mmd` only.
         average_rate: How much of the policy the averaged copy, the one reported, takes over in a round.
@@ -38,14 +39,14 @@ class LearnerConfig:
 
     name: Literal["mmd", "ppo"] = "mmd"
     bob: Literal["learned", "lp", "game_optimal", "uniform", "random"] = "learned"
-    iterations: int = 400
+    iterations: int = 200
     batch: int = 2048
     hidden: int = 64
     learning_rate: float = 3e-3
-    epochs: int = 12
-    step_size: float = 1.0
+    epochs: int = 24
+    step_size: float = 4.0
     magnet: float = 0.2
-    magnet_rate: float = 0.05
+    magnet_rate: float = 0.2
     average_rate: float = 0.05
     value_rate: float = 0.2
     positions: int = 4096

@@ -5,17 +5,25 @@ the library is tabulated all sets of lies are listed. Elsewhere nothing is liste
 sub-claim costs is linear in B, so a mirror descent step stays inside the family of flips and is a step of the log-odds
 alone, and the cross entropy needs only how likely each flip is under the target, and the chance of the condition
 (`agents.conditional_flips`).
+
+The cross entropy is blind to what is next to never played. Where Bob has come to look at three sub-claims only, a step
+lowers the scores of all three and leaves the others, round by round, until a lie elsewhere pays; but as long as it is
+rare, its chance and so the cross entropy hardly changes, and a network fitted by that alone forgets the steps. The
+scores themselves are therefore fitted too, as in neural replicator dynamics (Hennes et al., arXiv 1906.00190), down to
+a floor below which no more is to be learned.
 """
 
 from __future__ import annotations
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from agents.conditional_flips import AnswerFlips
 from agents.networks import NetworkInput
 from agents.policy import AlicePolicy, masked
 from envs.game import Game
+
+LOWEST, LOWEST_BESIDE_TRUE = -14.0, -8.0  # beside a true claim no lie ever pays, and there is nothing to remember
 
 
 class ListedLies:
@@ -45,10 +53,12 @@ class ListedLies:
         moved = self._log_chances(alice) + step_size * per_lie.float() @ self.bits.T
         moved = (moved + pull * self._log_chances(magnet)) / (1 + pull)
         self.target = torch.softmax(moved.masked_fill(~self.legal, -1e9), -1)
+        self.scores = _moved_scores(self.inputs, alice, magnet, per_lie, step_size, pull)
 
     def loss(self, alice: AlicePolicy) -> Tensor:
-        """Cross entropy between the target and the policy, averaged over the positions."""
-        return -(self.target * self._log_chances(alice).clamp(min=-60)).sum(-1).mean()
+        """Distance between the target and the policy, averaged over the positions."""
+        cross_entropy = -(self.target * self._log_chances(alice).clamp(min=-60)).sum(-1).mean()
+        return cross_entropy + _score_error(self.inputs, alice, self.scores)
 
 
 class FlippedLies:
@@ -73,11 +83,26 @@ class FlippedLies:
     def aim(self, alice: AlicePolicy, magnet: AlicePolicy, per_lie: Tensor, step_size: float, pull: float) -> None:
         odds = (self._odds(alice) + step_size * per_lie * self.sign + pull * self._odds(magnet)) / (1 + pull)
         self.target = self.flips.chances(self.aggregator, odds, self.truth) * self.within
+        self.scores = _moved_scores(self.inputs, alice, magnet, per_lie, step_size, pull)
 
     def loss(self, alice: AlicePolicy) -> Tensor:
         odds = self._odds(alice)
         free = (self.target * odds - torch.nn.functional.softplus(odds) * self.within).sum(-1)
-        return -(free - self.flips.log_condition(self.aggregator, odds, self.truth)).mean()
+        cross_entropy = -(free - self.flips.log_condition(self.aggregator, odds, self.truth)).mean()
+        return cross_entropy + _score_error(self.inputs, alice, self.scores)
+
+
+def _moved_scores(
+    inputs: NetworkInput, alice: AlicePolicy, magnet: AlicePolicy, per_lie: Tensor, step_size: float, pull: float
+) -> Tensor:
+    """float32 (P, Q): the log-odds of the target, which is a policy of the same family."""
+    return (alice.lies(inputs) + step_size * per_lie.float() + pull * magnet.lies(inputs)) / (1 + pull)
+
+
+def _score_error(inputs: NetworkInput, alice: AlicePolicy, scores: Tensor) -> Tensor:
+    true = (inputs.claimed == inputs.truth)[:, None]
+    floor = torch.where(true, LOWEST_BESIDE_TRUE, LOWEST)
+    return nn.functional.smooth_l1_loss(torch.maximum(alice.lies(inputs), floor), torch.maximum(scores, floor))
 
 
 def lies_at(game: Game, inputs: NetworkInput, aggregator: Tensor, truth: Tensor, z: Tensor) -> ListedLies | FlippedLies:
