@@ -18,8 +18,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from agents.configuration import DEFAULT, TrainConfig, build, differing, load_file, new_parser, parse, refuse
-from agents.run_folder import RunFolder, write_json
+from agents.run_folder import RunFolder
 from envs.config import ConfigError, EnvConfig, ProblemConfig
+from fbs.command import give
 
 INTERRUPTED = 130
 
@@ -124,7 +125,8 @@ def run(arguments: Sequence[str]) -> int:
     measured = conclude(game, players, options.debates or config.debates, seed)
     about = {"run": str(folder), "checkpoint": options.checkpoint, "iteration": checkpoint["iteration"], "seed": seed}
     result = {**about, "seconds": round(checkpoint["seconds"], 1), **measured}
-    return _give(result, table(result), options.json)
+    give(result, table(result), options.json)
+    return 0
 
 
 def match(arguments: Sequence[str]) -> int:
@@ -145,7 +147,8 @@ def match(arguments: Sequence[str]) -> int:
     alice = _player("alice", options.alice, game, bob)
     result = play(game, alice, bob, options.debates, options.seed, progress=True)
     result = {"alice": options.alice, "bob": options.bob, **result}
-    return _give(result, format_match(result), options.json)
+    give(result, format_match(result), options.json)
+    return 0
 
 
 def _match_parser() -> Any:
@@ -203,7 +206,8 @@ def audit(arguments: Sequence[str]) -> int:
     from envs.problem import load_problem
 
     result = examine(load_problem(options.file), options.rho, options.confidence, progress=sys.stderr.isatty())
-    return _give(result, format_audit(result), options.json)
+    give(result, format_audit(result), options.json)
+    return 0
 
 
 def theorems(arguments: Sequence[str]) -> int:
@@ -213,20 +217,17 @@ def theorems(arguments: Sequence[str]) -> int:
     parser.add_class_arguments(TheoremOptions, skip={"quick"})
     options = build(TheoremOptions, parse(parser, arguments))
     _check_counts(None, options.seed)
-    from agents.theorems.report import format_report, report
+    from agents.theorems.report import ReportError, format_report, report
 
     chosen = {key: value for key, value in vars(options).items() if key != "json"}
-    result = report(**chosen, progress=True)
-    _give(result, format_report(result), options.json)
+    try:
+        result = report(**chosen, progress=True)
+    except ReportError as error:
+        if error.result is not None:  # minutes of work, not to be lost with the file
+            give(error.result, format_report(error.result), options.json)
+        raise
+    give(result, format_report(result), options.json)
     return 0 if result["hold"] == result["total"] else 1
-
-
-def _give(result: dict[str, Any], text: str, json: str | None) -> int:
-    if json:
-        write_json(result, json)
-    if json != "-":
-        print(text)
-    return 0
 
 
 def _check_counts(debates: int | None, seed: int | None) -> None:

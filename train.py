@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from agents.configuration import TrainConfig, load_train_config, refuse
-from agents.run_folder import RunFolder, quoted, write_json
+from agents.run_folder import RunFolder, quoted
+from fbs.command import give
 
 INTERRUPTED = 130
 
@@ -34,9 +35,8 @@ def _train(config: TrainConfig, folder: RunFolder, started: float) -> int:
     checkpoint = folder.open(config)
     out = sys.stderr if config.json == "-" else sys.stdout
     if folder.finished:
-        print(f"the run in {folder} is finished; its results are in {folder.summary}", file=out)
-        if config.json:
-            write_json(folder.load_summary(), config.json)
+        text = f"the run in {folder} is finished; its results are in {folder.summary}"
+        give(folder.load_summary() if config.json else None, text, config.json, out)
         return 0
     from agents.training import Diverged, Interrupted, train
 
@@ -48,9 +48,8 @@ def _train(config: TrainConfig, folder: RunFolder, started: float) -> int:
     except Interrupted:
         print(f"\nstopped; the state is saved. To continue type: {folder.resume_command}", file=sys.stderr)
         return INTERRUPTED
-    if config.json:
-        write_json(summary, config.json)
-    print(f"{table}\n\nrun: {folder}\ncurves: tensorboard --logdir {quoted(folder.path)}", file=out)
+    text = f"{table}\n\nrun: {folder}\ncurves: tensorboard --logdir {quoted(folder.path)}"
+    give(summary, text, config.json, out)
     return 0
 
 

@@ -6,26 +6,25 @@
     checkpoints/best.pt     the same at the evaluation with the best score so far
     summary.json            the final measures; the run is finished once it exists
 
-Every file is written under a temporary name beside its place, flushed to disk and renamed, so a kill leaves the old
-file or the new one, never a part.
+Every file is written whole (`fbs.whole_file`): a kill or a full disk leaves the old one or the new one, never a part.
 """
 
 from __future__ import annotations
 
 import hashlib
+import io
 import json
-import os
 import shlex
-from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import yaml
 
 from agents.configuration import RUN_CONFIG, TrainConfig, differing, from_dict
+from fbs.whole_file import TEMPORARY, WriteError, write
 
 FORMAT = 1
-TEMPORARY = ".tmp"
 
 
 class RunError(ValueError):
@@ -97,11 +96,21 @@ class RunFolder:
             RunError: the folder cannot be written to.
         """
         try:
-            self.last.parent.mkdir(parents=True, exist_ok=True)
+            self.path.mkdir(parents=True, exist_ok=True)
+            self._sweep()
             written = yaml.safe_dump(config.recorded, sort_keys=False).encode()
-            write(self.config, lambda file: file.write(written))
-        except OSError as error:
-            raise RunError(f"cannot write to the run folder {self}: {error.strerror}; give another --run_dir") from None
+            write(self.config, lambda file: file.write(written))  # first of all: it makes this a run's folder
+            self.last.parent.mkdir(exist_ok=True)
+        except (OSError, WriteError) as error:
+            reason = error.strerror if isinstance(error, OSError) else error
+            raise RunError(f"cannot write to the run folder {self}: {reason}; give another --run_dir") from None
+
+    def _sweep(self) -> None:
+        """Remove what a session that was killed was about to write."""
+        for path in (self.config, self.last, self.best, self.summary):
+            for remains in path.parent.glob(f"{path.name}.*{TEMPORARY}"):
+                with suppress(OSError):
+                    remains.unlink()
 
     @property
     def resume_command(self) -> str:
@@ -115,11 +124,22 @@ class RunFolder:
         return quoted(free)
 
     def save(self, checkpoint: dict[str, Any], best: bool = False) -> None:
-        """Write `checkpoint` as last.pt, and before that as best.pt if it is the best one."""
+        """Write `checkpoint` as last.pt, and before that as best.pt if it is the best one.
+
+        Raises:
+            WriteError: it cannot be written; the checkpoint before it is still there.
+        """
         import torch
 
+        content = io.BytesIO()  # torch's own writer does not say why a file cannot be written
+        torch.save(checkpoint, content)
         for path in (self.best, self.last) if best else (self.last,):
-            write(path, lambda file: torch.save(checkpoint, file))
+            write(path, lambda file: file.write(content.getbuffer()))
+
+    def stopped(self, error: WriteError) -> RunError:
+        """What to tell the user when a file of this run could not be written in the middle of it."""
+        kept = f"the checkpoint {self.last} is whole" if self.last.exists() else "no checkpoint is saved yet"
+        return RunError(f"{error}; {kept}. Make room and continue with: {self.resume_command}")
 
     def load_summary(self) -> dict[str, Any]:
         """The summary of a finished run.
@@ -205,39 +225,6 @@ def problem_digest(config: TrainConfig) -> str | None:
         return hashlib.sha256(Path(config.problem.path).read_bytes()).hexdigest()
     except OSError as error:
         raise RunError(f"problem.path: cannot read {config.problem.path}: {error.strerror}") from None
-
-
-def write(path: Path, fill: Callable[[BinaryIO], Any]) -> None:
-    """Let `fill` write a file that appears at `path` complete or not at all."""
-    temporary = path.with_name(path.name + TEMPORARY)
-    with temporary.open("wb") as file:
-        fill(file)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(temporary, path)
-    if os.name == "posix":  # the new name is on disk only once its folder is
-        folder = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
-
-
-def write_json(value: Any, path: str | Path) -> None:
-    """Write `value` as JSON to a file, or for `-` to standard output. NaN is refused: a missing number is null.
-
-    Raises:
-        RunError: the file cannot be written.
-    """
-    text = json.dumps(value, indent=2, allow_nan=False) + "\n"
-    if str(path) == "-":
-        print(text, end="", flush=True)
-        return
-    try:
-        Path(path).parent.mkdir(parents=True, exist_ok=True)
-        write(Path(path), lambda file: file.write(text.encode()))
-    except OSError as error:
-        raise RunError(f"--json: cannot write {path}: {error.strerror}") from None
 
 
 def quoted(path: Path) -> str:

@@ -25,11 +25,12 @@ from agents.learning import LEARNERS
 from agents.match import play
 from agents.measures import bob_measures, cross_play, evaluate
 from agents.positions import ExactError
-from agents.run_folder import FORMAT, RunFolder, problem_digest, write_json
+from agents.run_folder import FORMAT, RunFolder, problem_digest
 from agents.scripted import PlayerError
 from envs.config import ConfigError
 from envs.engine import Player
 from envs.game import Game
+from fbs.whole_file import WriteError, write_json
 
 EVALUATION_STREAM = 1  # tells the draws of evaluations from every other use of the seed
 FINAL = 2**32  # numbers the evaluation at the end, past every iteration
@@ -205,17 +206,20 @@ def train(
     Raises:
         Interrupted: SIGINT or SIGTERM arrived; the state is saved.
         Diverged: training became numerically meaningless.
-        ConfigError, ProblemError: the game cannot be played.
+        ConfigError, ProblemError: the game cannot be played. RunError: a file of the run cannot be written.
     """
     run = Run(config, folder, checkpoint, started)
     folder.begin(config)
-    with _signals() as received, report.Curves(folder.path, run.learner.iteration) as curves:
-        _learn(run, curves, received)
-        received.at_once = True  # everything is saved
-        result = conclude(run.game, run.learner.players(), config.debates, config.seed)
-        summary = {"seed": config.seed, "seconds": round(run.seconds, 1), **result}
-        summary |= {"iterations": run.learner.iteration, "best": run.best, "config": config.recorded}
-        write_json(summary, folder.summary)
+    try:
+        with _signals() as received, report.Curves(folder.path, run.learner.iteration) as curves:
+            _learn(run, curves, received)
+            received.at_once = True  # everything is saved
+            result = conclude(run.game, run.learner.players(), config.debates, config.seed)
+            summary = {"seed": config.seed, "seconds": round(run.seconds, 1), **result}
+            summary |= {"iterations": run.learner.iteration, "best": run.best, "config": config.recorded}
+            write_json(summary, folder.summary)
+    except WriteError as error:
+        raise folder.stopped(error) from None
     return summary, report.table(summary)
 
 

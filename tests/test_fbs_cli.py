@@ -136,12 +136,14 @@ def test_report_of_a_wide_assignment_is_short(f: str, z: str) -> None:
 
 
 def test_json_file_beside_the_report(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = tmp_path / "answer.json"
+    path, new = tmp_path / "answer.json", tmp_path / "new" / "folder" / "answer.json"
     path.write_text("old")
-    assert main(["majority", "111", "--json", str(path)]) == 0
-    assert "verified" in capsys.readouterr().out
-    assert json.loads(path.read_text())["value"]["exact"] == "3/2"
-    assert list(tmp_path.iterdir()) == [path]  # the temporary file has been renamed
+    for file in (path, new):
+        assert main(["majority", "111", "--json", str(file)]) == 0
+        assert "verified" in capsys.readouterr().out
+        assert json.loads(file.read_text())["value"]["exact"] == "3/2"
+        assert list(file.parent.iterdir()) == [file]  # the temporary file has been renamed
+        file.unlink()
 
 
 @pytest.mark.parametrize(
@@ -155,8 +157,9 @@ def test_json_file_beside_the_report(tmp_path: Path, capsys: pytest.CaptureFixtu
         (["and 4", "110"], "has 4 sub-claims, where 3 are given"),
         (["at_least", "3", "110"], "put what contains spaces in quotes"),
         (["majority", "110", "--jsn", "-"], "unrecognized arguments"),
-        (["majority", "110", "--json", "no/such/folder/x.json"], "cannot write no/such/folder/x.json"),
-        (["majority", "110", "--json", "."], "cannot write ."),
+        (["majority", "110", "--json", "/dev/null/x.json"], "--json: cannot write /dev/null/x.json: Not a directory"),
+        (["majority", "110", "--json", "."], "--json: cannot write .: Is a directory"),
+        (["majority", "110", "--json", ""], "--json: cannot write '': Is a directory"),
         (
             ["threshold " + ",".join(str(10**9 + i) for i in range(20)) + f" >= {10**10}", "1" * 20],
             "divide the weights",
@@ -173,6 +176,36 @@ def test_a_mistake_is_one_line_and_status_2(
     assert output.out == ""
     assert output.err.count("\n") == 1
     assert message in output.err
+
+
+def test_a_mistake_leaves_no_folder(tmp_path: Path) -> None:
+    with pytest.raises(SystemExit):
+        main(["majorty", "111", "--json", str(tmp_path / "new" / "answer.json")])
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_answer_is_printed_though_the_file_cannot_be_written(capsys: pytest.CaptureFixture[str]) -> None:
+    """A device that is always full: there is no way to tell beforehand."""
+    with pytest.raises(SystemExit) as stopped:
+        main(["majority", "111", "--json", "/dev/full"])
+    output = capsys.readouterr()
+    assert stopped.value.code == 2
+    assert "verified" in output.out
+    assert "--json: cannot write /dev/full: No space left on device" in output.err
+    assert Path("/dev/full").is_char_device()
+
+
+def test_json_to_a_pipe_or_through_a_link_leaves_these_in_place(tmp_path: Path) -> None:
+    pipe, link, target = tmp_path / "pipe", tmp_path / "link.json", tmp_path / "target.json"
+    os.mkfifo(pipe)
+    target.write_text("old")
+    link.symlink_to(target)
+    reader = subprocess.Popen(["cat", pipe], stdout=subprocess.PIPE, text=True)
+    assert main(["majority", "111", "--json", str(pipe)]) == 0
+    assert json.loads(reader.communicate(timeout=30)[0])["value"]["exact"] == "3/2"
+    assert main(["majority", "111", "--json", str(link)]) == 0
+    assert link.is_symlink()
+    assert json.loads(target.read_text())["value"]["exact"] == "3/2"
 
 
 def test_a_packing_that_would_fill_the_memory_is_not_listed(capsys: pytest.CaptureFixture[str]) -> None:

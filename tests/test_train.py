@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import math
+import os
+import resource
 from pathlib import Path
 
 import pytest
@@ -236,6 +239,100 @@ def test_a_damaged_checkpoint_is_refused_with_what_remains(finished, tmp_path, c
     folder.best.unlink()
     assert train.main(["--run_dir", str(folder), "--resume"]) == 2
     assert "another --run_dir" in refusal(capsys)
+
+
+def full_disk(*arguments):
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def fill_checkpoints(folder, monkeypatch):
+    """No file may grow to a checkpoint's size; the interpreter turns the signal about it into an error."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (RunFolder(folder).last.stat().st_size - 1, before[1]))
+    return lambda: resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def fill_curves(folder, monkeypatch):
+    from tensorboard.compat.tensorflow_stub.io import gfile
+
+    monkeypatch.setattr(gfile.LocalFileSystem, "append", full_disk)
+    return monkeypatch.undo
+
+
+def fill_summary(folder, monkeypatch):
+    replace = os.replace
+    monkeypatch.setattr(
+        os, "replace", lambda old, new: full_disk() if Path(new).name == "summary.json" else replace(old, new)
+    )
+    return monkeypatch.undo
+
+
+@pytest.mark.filterwarnings("error::pytest.PytestUnhandledThreadExceptionWarning")
+@pytest.mark.parametrize(
+    ("fill", "file", "reached"),
+    [
+        (fill_checkpoints, "checkpoints/", {2}),
+        (fill_curves, "events.*", {2, 3}),  # a thread writes them, and is asked how it went a little later
+        (fill_summary, "summary.json", {4}),
+    ],
+)
+def test_a_full_disk_stops_the_run_in_one_line_and_the_run_can_go_on(tmp_path, capsys, fill, file, reached):
+    folder, step = RunFolder(tmp_path / "run"), training.Run.step
+    with pytest.MonkeyPatch.context() as patch, pytest.MonkeyPatch.context() as disk:
+        patch.setattr(report, "can_picture", lambda game: False)
+        empty_again = []
+
+        def filling_step(self):
+            if self.learner.iteration == 2:
+                empty_again.append(fill(folder.path, disk))
+            return step(self)
+
+        patch.setattr(training.Run, "step", filling_step)
+        try:
+            assert run(folder.path) == 2
+        finally:
+            empty_again[0]()
+        line = capsys.readouterr().err.splitlines()[-1]
+        assert line.startswith(f"train.py: error: cannot write {folder}/{file}")
+        assert os.strerror(errno.EFBIG if fill is fill_checkpoints else errno.ENOSPC) in line
+        assert f"{folder.last} is whole" in line
+        assert folder.resume_command in line
+        assert list(folder.path.rglob("*.tmp")) == []
+        assert load_checkpoint(folder.last)["iteration"] in reached
+        patch.setattr(training.Run, "step", step)
+        assert run(folder.path, "--resume", "auto") == 0
+    assert folder.finished
+
+
+def test_a_disk_full_from_the_start(tmp_path, capsys):
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    for size, words in ((100, "cannot write to the run folder"), (8000, "no checkpoint is saved yet")):
+        folder = tmp_path / str(size)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+        try:
+            assert run(folder) == 2
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        captured = capsys.readouterr()
+        assert "Traceback" not in captured.err
+        assert words in captured.err.splitlines()[-1]
+        assert list(folder.rglob("*.tmp")) == []
+
+
+def test_what_a_killed_session_left_half_written_is_swept(tmp_path, monkeypatch):
+    monkeypatch.setattr(report, "can_picture", lambda game: False)
+    folder = RunFolder(tmp_path / "run")
+    folder.path.mkdir()
+    remains = folder.path / "config.yaml.123.tmp"
+    remains.write_text("half")
+    assert run(folder.path) == 0
+    assert not remains.exists()
+    folder.summary.unlink()
+    remains, own = folder.last.with_name("last.pt.4.tmp"), folder.path / "mine.tmp"
+    for file in (remains, own):
+        file.write_text("half")
+    assert run(folder.path, "--resume", "auto") == 0
+    assert [file.exists() for file in (remains, own)] == [False, True]
 
 
 def test_a_mistake_found_late_leaves_no_run_folder(tmp_path, capsys):
