@@ -20,7 +20,7 @@ from typing import Any, Literal
 from agents.configuration import DEFAULT, TrainConfig, build, differing, load_file, new_parser, parse, refuse
 from agents.run_folder import RunFolder
 from envs.config import ConfigError, EnvConfig, ProblemConfig
-from fbs.command import give
+from fbs.command import check_json, give
 
 INTERRUPTED = 130
 
@@ -34,7 +34,8 @@ class RunOptions:
         checkpoint: `last`, the state that summary.json is about, or `best`, the one with the best score.
         debates: Debates for each pair of players in the comparison. Default: as many as in training.
         seed: Seed of the debates. Default: the run's own; with the same number of debates summary.json is repeated.
-        json: Write the result there as JSON; `-` is standard output, then nothing else is printed there.
+        json: Write the result there as JSON; its folder is made if need be. `-` is standard output, then nothing else
+            is printed there.
     """
 
     run: str
@@ -55,7 +56,8 @@ class MatchOptions:
         bob: Who judges them: a scripted player's name or a run's folder.
         debates: How many debates.
         seed: Seed of the debates.
-        json: Write the result there as JSON; `-` is standard output, then nothing else is printed there.
+        json: Write the result there as JSON; its folder is made if need be. `-` is standard output, then nothing else
+            is printed there.
     """
 
     env: EnvConfig = field(default_factory=EnvConfig)
@@ -75,7 +77,8 @@ class AuditOptions:
         file: A claim tree (.json, .yaml) or crowd labels (.csv).
         rho: The sensitivity that a claim may have.
         confidence: With which probability a false root claim is to be caught.
-        json: Write the result there as JSON; `-` is standard output, then nothing else is printed there.
+        json: Write the result there as JSON; its folder is made if need be. `-` is standard output, then nothing else
+            is printed there.
     """
 
     file: str
@@ -95,7 +98,8 @@ class TheoremOptions:
         learned: A run's folder: take its pair as the learned players. Default: a small one is trained.
         crowd: Crowd labels (.csv) for the rows on real judgements. Default: a synthetic crowd.
         crowd_truth: What is true of the crowd's tasks: a CSV with the columns task,label.
-        json: Write the result there too; `-` is standard output, then nothing else is printed there.
+        json: Write the result there too; its folder is made if need be. `-` is standard output, then nothing else is
+            printed there.
     """
 
     out: str = "reports/paper"
@@ -113,6 +117,7 @@ def run(arguments: Sequence[str]) -> int:
     parser.add_class_arguments(RunOptions, as_positional=True)
     options = build(RunOptions, parse(parser, arguments))
     _check_counts(options.debates, options.seed)
+    check_json(options.json)
     folder = RunFolder(options.run)
     config = folder.load_config()
     checkpoint = folder.load(config, options.checkpoint)
@@ -138,6 +143,7 @@ def match(arguments: Sequence[str]) -> int:
                          for key, value in base.recorded[section].items()})  # fmt: skip
     options = build(MatchOptions, parse(parser, arguments))
     _check_counts(options.debates, options.seed)
+    check_json(options.json, options.problem.path)
     from agents.match import format_match
     from agents.match import match as play
     from envs.game import Game
@@ -201,6 +207,7 @@ def audit(arguments: Sequence[str]) -> int:
     parser = new_parser("eval.py audit", "Example: python eval.py audit examples/published_papers.json --rho 4")
     parser.add_class_arguments(AuditOptions, as_positional=True)
     options = build(AuditOptions, parse(parser, arguments))
+    check_json(options.json, options.file)
     from agents.audit import audit as examine
     from agents.audit import format_audit
     from envs.problem import load_problem
@@ -217,6 +224,7 @@ def theorems(arguments: Sequence[str]) -> int:
     parser.add_class_arguments(TheoremOptions, skip={"quick"})
     options = build(TheoremOptions, parse(parser, arguments))
     _check_counts(None, options.seed)
+    check_json(options.json, options.crowd, options.crowd_truth)
     from agents.theorems.report import ReportError, format_report, report
 
     chosen = {key: value for key, value in vars(options).items() if key != "json"}

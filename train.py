@@ -12,7 +12,7 @@ from pathlib import Path
 
 from agents.configuration import TrainConfig, load_train_config, refuse
 from agents.run_folder import RunFolder, quoted
-from fbs.command import give
+from fbs.command import check_json, give
 
 INTERRUPTED = 130
 
@@ -22,6 +22,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     started = time.monotonic()
     try:
         config, name = load_train_config(sys.argv[1:] if arguments is None else arguments)
+        check_json(config.json, config.problem.path)
         folder = RunFolder(config.run_dir or Path("runs") / f"{name}-seed{config.seed}")
         return _train(config, folder, started)
     except ValueError as error:
@@ -36,7 +37,7 @@ def _train(config: TrainConfig, folder: RunFolder, started: float) -> int:
     out = sys.stderr if config.json == "-" else sys.stdout
     if folder.finished:
         text = f"the run in {folder} is finished; its results are in {folder.summary}"
-        give(folder.load_summary() if config.json else None, text, config.json, out)
+        give(folder.load_summary() if config.json is not None else None, text, config.json, out)
         return 0
     from agents.training import Diverged, Interrupted, train
 

@@ -41,7 +41,8 @@ class TrainConfig:
         run_dir: The run's folder. Default: runs/NAME-seedSEED, NAME being the configuration file's.
         resume: `never` refuses a run folder that exists. `always`, or --resume alone: continue the run there. `auto`:
             continue it if it was begun, else begin it. Without --config the run's own configuration is taken.
-        json: Write the summary there too; `-` is standard output, then nothing else is printed there.
+        json: Write the summary there too; its folder is made if need be. `-` is standard output, then nothing else is
+            printed there.
     """
 
     env: EnvConfig = field(default_factory=EnvConfig)

@@ -12,7 +12,7 @@ import pytest
 
 import eval as program
 import train
-from agents import report
+from agents import report, training
 from agents.run_folder import RunFolder
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -199,6 +199,56 @@ def test_mistakes_are_named(capsys, problems, monkeypatch, arguments, words):
     monkeypatch.chdir(problems)
     line = refusal(capsys, *(argument.format(tree="tree.json") for argument in arguments))
     assert [word for word in words if word not in line] == []
+
+
+@pytest.mark.parametrize("command", ["run", "match", "audit", "theorems"])
+@pytest.mark.parametrize(
+    ("place", "reason"),
+    [("/dev/null/x.json", "Not a directory"), ("{here}", "Is a directory"), ("", "Is a directory"),
+     ("{here}/tree.json/x.json", "Not a directory"), ("{here}/" + 300 * "x", "File name too long")],
+)  # fmt: skip
+def test_json_to_where_nothing_can_be_written_is_noticed_before_the_work(
+    trained, problems, capsys, monkeypatch, command, place, reason
+):
+    import agents.audit
+    import agents.match
+    import agents.theorems.report
+
+    for module, name in ((training, "conclude"), (agents.match, "match"), (agents.audit, "audit"),
+                         (agents.theorems.report, "report")):  # fmt: skip
+        monkeypatch.setattr(module, name, lambda *_, **__: pytest.fail("the work was begun"))
+    extra = {"run": [trained], "audit": [problems / "tree.json"]}.get(command, [])
+    before = sorted(problems.iterdir())
+    line = refusal(capsys, command, *extra, "--json", place.format(here=problems))
+    assert line.startswith(f"eval.py {command}: error: --json: cannot write ")
+    assert reason in line
+    assert sorted(problems.iterdir()) == before
+
+
+def test_json_over_the_file_that_is_read_is_refused(problems, capsys):
+    file = problems / "tree.json"
+    for arguments in (["audit", file], ["match", "--problem.path", file]):
+        assert "is what is read" in refusal(capsys, *arguments, "--json", f"{problems}/./tree.json")
+    assert json.loads(file.read_text()) == TREE
+
+
+def test_a_read_only_file_is_not_replaced(problems, capsys, monkeypatch):
+    monkeypatch.setattr("os.access", lambda path, mode: False)  # the superuser may do everything
+    (problems / "old.json").write_text("{}")
+    assert "Permission denied" in refusal(capsys, "audit", problems / "tree.json", "--json", problems / "old.json")
+
+
+def test_the_result_is_printed_though_its_file_cannot_be_written(trained, problems, capsys):
+    """A device that is always full: there is no way to tell beforehand."""
+    for arguments, words in (
+        (["run", trained, "--debates", 20], "worst-case catch"),
+        (["match", "--debates", 20], "oracle queries"),
+        (["audit", problems / "tree.json"], "Root claim"),
+    ):
+        assert program.main([*map(str, arguments), "--json", "/dev/full"]) == 2
+        captured = capsys.readouterr()
+        assert words in captured.out
+        assert captured.err.endswith("error: --json: cannot write /dev/full: No space left on device\n")
 
 
 def test_unknown_commands_and_none(capsys):

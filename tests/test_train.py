@@ -149,6 +149,23 @@ def test_json_to_standard_output_is_all_that_is_printed_there(finished, tmp_path
     assert {key for key in old if old[key] != new[key]} <= {"seconds"}
 
 
+def test_json_that_cannot_be_written_is_noticed_before_training(tmp_path, capsys):
+    for place in ("/dev/null/x.json", str(tmp_path), ""):
+        assert run(tmp_path / "run", "--json", place) == 2
+        assert "--json: cannot write" in refusal(capsys)
+        assert not (tmp_path / "run").exists()
+
+
+def test_the_table_is_printed_though_json_cannot_be_written(tmp_path, capsys, monkeypatch):
+    """A device that is always full: there is no way to tell beforehand."""
+    monkeypatch.setattr(report, "can_picture", lambda game: False)
+    assert run(tmp_path / "run", "--json", "/dev/full") == 2
+    captured = capsys.readouterr()
+    assert "worst-case catch" in captured.out
+    assert captured.err.endswith("train.py: error: --json: cannot write /dev/full: No space left on device\n")
+    assert (tmp_path / "run" / "summary.json").is_file()
+
+
 def test_a_finished_run_says_so(finished, capsys):
     for resume in (["--resume"], ["--resume", "auto"]):
         assert run(finished, *resume) == 0
