@@ -6,12 +6,19 @@
     python eval.py theorems --out reports/paper
 
 Each takes --help, and --json PATH (`-`: standard output, and nothing else there). Exit status: 0 done, 1 a row of
-`theorems` does not hold, 2 a mistake in the arguments or files, 130 interrupted.
+`theorems` does not hold, 2 a mistake in the arguments or files, 130 interrupted, 141 nobody reads the output any more
+(`| head`).
 """
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
+
+if __name__ == "__main__" and signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+    signal.signal(signal.SIGINT, lambda *_: os._exit(130))  # while we import there is nothing to save or to explain
+
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,9 +27,7 @@ from typing import Any, Literal
 from agents.configuration import DEFAULT, TrainConfig, build, differing, load_file, new_parser, parse, refuse
 from agents.run_folder import RunFolder
 from envs.config import ConfigError, EnvConfig, ProblemConfig
-from fbs.command import check_json, give
-
-INTERRUPTED = 130
+from fbs.command import INTERRUPTED, check_json, give, run_program
 
 
 @dataclass(frozen=True)
@@ -272,4 +277,4 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_program("eval.py", main)

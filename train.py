@@ -1,20 +1,25 @@
 """Train a debater pair: `python train.py`, or `python train.py --config configs/NAME.yaml --env.depth 3 --seed 1`.
 
-Exit status: 0 done (or done before), 1 training diverged, 2 a mistake in the arguments or files, 130 interrupted.
+Exit status: 0 done (or done before), 1 training diverged, 2 a mistake in the arguments or files, 130 interrupted, 141
+nobody reads the output any more (`| head`).
 """
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
+
+if __name__ == "__main__" and signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+    signal.signal(signal.SIGINT, lambda *_: os._exit(130))  # while we import there is nothing to save or to explain
+
 import time
 from collections.abc import Sequence
 from pathlib import Path
 
 from agents.configuration import TrainConfig, load_train_config, refuse
 from agents.run_folder import RunFolder, quoted
-from fbs.command import check_json, give
-
-INTERRUPTED = 130
+from fbs.command import INTERRUPTED, check_json, give, run_program
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -55,4 +60,4 @@ def _train(config: TrainConfig, folder: RunFolder, started: float) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_program("train.py", main)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections import Counter
 from collections.abc import Iterable
 from itertools import chain
@@ -11,7 +10,7 @@ from typing import Any, NoReturn
 
 from fbs.aggregator import AggregatorError, WeightError
 from fbs.certificate import Certificate
-from fbs.command import check_json, give
+from fbs.command import check_json, give, run_program
 from fbs.notation import GRAMMAR, NotationError, assignment, parse
 from fbs.sensitivity import sensitivity
 from fbs.whole_file import WriteError
@@ -192,4 +191,4 @@ def _cut(text: str, length: int = LINE) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_program("python -m fbs", main)

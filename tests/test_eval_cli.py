@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -249,6 +250,15 @@ def test_the_result_is_printed_though_its_file_cannot_be_written(trained, proble
         captured = capsys.readouterr()
         assert words in captured.out
         assert captured.err.endswith("error: --json: cannot write /dev/full: No space left on device\n")
+
+
+def test_text_that_the_terminal_cannot_show_is_escaped(problems):
+    file = problems / "tree.json"
+    file.write_text(json.dumps({**TREE, "claim": "Ça \N{SNOWMAN}"}))
+    done = subprocess.run([sys.executable, "eval.py", "audit", str(file)], cwd=ROOT, capture_output=True, text=True,
+                          env={**os.environ, "PYTHONIOENCODING": "ascii"})  # fmt: skip
+    assert done.returncode == 0
+    assert "Root claim: \\xc7a \\u2603" in done.stdout
 
 
 def test_unknown_commands_and_none(capsys):

@@ -229,3 +229,63 @@ def test_help_explains_the_grammar(capsys: pytest.CaptureFixture[str]) -> None:
     text = capsys.readouterr().out
     for word in ("majority", "at_least", "symmetric", "threshold", "table", "examples:", "--json"):
         assert word in text
+
+
+def interrupting(folder: Path, module: str, *, then: str) -> dict[str, str]:
+    """An environment in which the import of `module` is interrupted, and what comes of it."""
+    (folder / f"{module}.py").write_text(f"import os, signal\nos.kill(os.getpid(), signal.SIGINT)\n{then}\n")
+    return os.environ | {"PYTHONPATH": f"{folder}{os.pathsep}{ROOT}", "OMP_NUM_THREADS": "1"}
+
+
+COMMANDS = {
+    "fbs": ["-m", "fbs", "majority", "110"],
+    "eval": ["eval.py", "match", "--debates", "10"],
+    "train": ["train.py"],
+}
+
+
+@pytest.mark.parametrize("module", ["argparse", "numpy"])
+@pytest.mark.parametrize("command", COMMANDS)
+def test_an_interrupt_while_a_command_imports_is_silent(command: str, module: str, tmp_path: Path) -> None:
+    environment = interrupting(tmp_path, module, then="raise ImportError('went on')")
+    done = subprocess.run([sys.executable, *COMMANDS[command]], cwd=ROOT, capture_output=True, env=environment)
+    assert (done.returncode, done.stdout, done.stderr) == (130, b"", b"")
+
+
+@pytest.mark.parametrize("then", ["import time; time.sleep(60)", "raise ImportError('initialization failed')"])
+def test_an_interrupt_inside_a_late_import_is_one_line(then: str, tmp_path: Path) -> None:
+    """The second is what an extension module makes of it."""
+    environment = interrupting(tmp_path, "torch", then=then)
+    command = [sys.executable, ROOT / "train.py", "--config", ROOT / "configs" / "smoke.yaml"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, env=environment, timeout=30)
+    assert (done.returncode, done.stdout) == (130, "")
+    assert done.stderr.startswith("train.py: interrupted")
+    assert done.stderr.count("\n") == 1
+
+
+def test_who_ignores_interrupts_goes_on_ignoring_them(tmp_path: Path) -> None:
+    environment = interrupting(tmp_path, "yaml", then="raise ImportError('went on')")
+    command = ["sh", "-c", f"trap '' INT; exec {sys.executable} train.py"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, env=environment, timeout=30)
+    assert "went on" in done.stderr
+
+
+@pytest.mark.parametrize("arguments", [COMMANDS["fbs"], COMMANDS["eval"], ["eval.py", "--help"]], ids=" ".join)
+def test_a_reader_who_leaves_is_answered_by_silence(arguments: list[str]) -> None:
+    gone, output = os.pipe()
+    os.close(gone)
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
+    command = [sys.executable, *arguments]
+    done = subprocess.run(command, cwd=ROOT, stdout=output, stderr=subprocess.PIPE, env=environment, timeout=60)
+    os.close(output)
+    assert (done.returncode, done.stderr) == (141, b"")
+
+
+def test_full_and_closed_standard_output() -> None:
+    command = f'{sys.executable} -m fbs majority 110 "$@"'
+    for redirected, status, words in (
+        (">/dev/full", 2, "python -m fbs: error: standard output: No space left on device\n"),
+        (">&-", 0, ""),
+    ):
+        done = subprocess.run(["sh", "-c", f"{command} {redirected}"], cwd=ROOT, stderr=subprocess.PIPE, text=True)
+        assert (done.returncode, done.stderr) == (status, words)

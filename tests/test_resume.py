@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -28,7 +29,8 @@ TINY = [
 ]  # fmt: skip
 # train.py, without the pictures: they cost more than all else here.
 PROGRAM = (
-    "import sys, train; from agents import report; report.can_picture = lambda game: False; sys.exit(train.main())"
+    "import train; from agents import report; report.can_picture = lambda game: False; "
+    'from fbs.command import run_program; run_program("train.py", train.main)'
 )
 
 
@@ -150,6 +152,17 @@ def test_sigint_saves_and_says_how_to_go_on(untouched, tmp_path, capfd):
     # The command it printed, word for word: no configuration is repeated in it.
     assert train.main(["--run_dir", str(folder), "--resume", "auto"]) == 0
     assert f"tensorboard --logdir '{folder}'" in capfd.readouterr().out
+    assert_identical(final_state(untouched), final_state(folder))
+
+
+def test_a_reader_of_the_log_who_leaves_ends_the_run_quietly_and_it_can_go_on(untouched, tmp_path):
+    folder = tmp_path / "run"
+    command = f"{sys.executable} -c '{PROGRAM}' {' '.join(map(shlex.quote, TINY))} --run_dir {folder} 2>&1 | head -1"
+    program = f"set -o pipefail; {command}"
+    done = subprocess.run(["bash", "-c", program], cwd=ROOT, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (141, "")
+    assert done.stdout.startswith("iteration 0 of 9: ")
+    assert run(folder, "--resume", "auto") == 0
     assert_identical(final_state(untouched), final_state(folder))
 
 
