@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from agents.learner_config import LearnerConfig
-from envs.config import ConfigError, EnvConfig, ProblemConfig
+from envs.config import ConfigError, EnvConfig, ProblemConfig, plain_numbers
 
 CONFIGS = Path(__file__).resolve().parent.parent / "configs"
 DEFAULT = CONFIGS / "default.yaml"
@@ -58,6 +58,7 @@ class TrainConfig:
     json: str | None = None
 
     def __post_init__(self) -> None:
+        plain_numbers(self)
         for key, low in (("seed", 0), ("threads", 1), ("evaluations", 1), ("checkpoint_every", 1), ("debates", 1)):
             value = getattr(self, key)
             if isinstance(value, bool) or not isinstance(value, int) or not low <= value < 2**63:
@@ -177,6 +178,9 @@ def load_train_config(arguments: Sequence[str]) -> tuple[TrainConfig, str]:
         return build(TrainConfig, given), name
     base, name = DEFAULT, DEFAULT.stem
     if given.resume != "never" and given.run_dir and (Path(given.run_dir) / RUN_CONFIG).is_file():
+        from agents.run_folder import RunFolder  # which imports this module
+
+        RunFolder(given.run_dir).load_config()  # says what is wrong with the file, where flags would only be refused
         base, name = Path(given.run_dir) / RUN_CONFIG, Path(given.run_dir).name
     return build(TrainConfig, parse(parser, ["--config", str(base), *arguments])), name
 
