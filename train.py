@@ -29,7 +29,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         config, name = load_train_config(sys.argv[1:] if arguments is None else arguments)
         check_json(config.json, config.problem.path)
         folder = RunFolder(config.run_dir or Path("runs") / f"{name}-seed{config.seed}")
-        return _train(config, folder, started)
+        try:
+            return _train(config, folder, started)
+        finally:
+            folder.release()
     except ValueError as error:
         return refuse("train.py", error)
     except KeyboardInterrupt:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -14,6 +15,7 @@ import pytest
 import eval as program
 import train
 from agents import report, training
+from agents.lock import hold
 from agents.run_folder import RunFolder
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -133,6 +135,25 @@ def test_run_repeats_the_summary(trained, capsys):
                 "exploitability", "honesty_rate", "last", "cross_play"):  # fmt: skip
         assert found[key] == summary[key], key
     assert found["seconds"] > 0
+
+
+def test_a_run_in_progress_can_be_measured(trained, capsys):
+    with hold(trained):
+        assert result(capsys, "run", trained, "--debates", 20)["iteration"] == 2
+
+
+def test_a_checkpoint_of_other_networks_is_named(trained, tmp_path, capsys):
+    import torch
+
+    folder = RunFolder(tmp_path / "run")
+    shutil.copytree(trained, folder.path)
+    checkpoint = torch.load(folder.last, weights_only=True)
+    checkpoint["learner"]["bob_average"].popitem()
+    torch.save(checkpoint, folder.last)
+    for arguments in (["run", folder], ["match", "--bob", folder, "--debates", 10]):
+        line = refusal(capsys, *arguments)
+        assert str(folder.last) in line
+        assert "learner.bob_average." in line
 
 
 def test_run_shows_the_table_and_takes_the_best_checkpoint(trained, capsys):
