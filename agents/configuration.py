@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 from agents.learner_config import LearnerConfig
 from envs.config import ConfigError, EnvConfig, ProblemConfig, plain_numbers
+from fbs.visible import visible
 
 CONFIGS = Path(__file__).resolve().parent.parent / "configs"
 DEFAULT = CONFIGS / "default.yaml"
@@ -246,5 +247,5 @@ def refuse(program: str, error: ValueError) -> int:
     """
     if type(error).__module__.partition(".")[0] not in PACKAGES:
         raise error
-    print(f"{program}: error: {' '.join(str(error).split())}", file=sys.stderr)
+    print(f"{program}: error: {visible(' '.join(str(error).split()))}", file=sys.stderr)
     return USER_ERROR

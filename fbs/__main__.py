@@ -13,6 +13,7 @@ from fbs.certificate import Certificate
 from fbs.command import check_json, give, run_program
 from fbs.notation import GRAMMAR, NotationError, assignment, parse
 from fbs.sensitivity import sensitivity
+from fbs.visible import visible
 from fbs.whole_file import WriteError
 
 DESCRIPTION = """\
@@ -47,7 +48,7 @@ class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """One line, where argparse would print the usage as well."""
         hint = "; put what contains spaces in quotes" if message.startswith("unrecognized") else ""
-        self.exit(2, f"python -m fbs: error: {message}{hint}; see --help\n")
+        self.exit(2, f"python -m fbs: error: {visible(message)}{hint}; see --help\n")
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -273,6 +273,18 @@ def test_the_result_is_printed_though_its_file_cannot_be_written(trained, proble
         assert captured.err.endswith("error: --json: cannot write /dev/full: No space left on device\n")
 
 
+def test_control_characters_are_written_out_but_json_keeps_them(problems, capsys):
+    file, text = problems / "tree.json", "red \x1b[31m\nand\ttab\N{RIGHT-TO-LEFT OVERRIDE}"
+    file.write_text(json.dumps({**TREE, "claim": text}))
+    assert program.main(["audit", str(file)]) == 0
+    out = capsys.readouterr().out
+    assert out.replace("\n", "").isprintable()
+    assert r"Root claim: red \x1b[31m\nand\ttab\u202e" in out
+    assert result(capsys, "audit", file)["claims"][0]["claim"] == text
+    line = refusal(capsys, "audit", f"{problems}/\x1b[31m.json")
+    assert r"\x1b[31m.json" in line
+
+
 def test_text_that_the_terminal_cannot_show_is_escaped(problems):
     file = problems / "tree.json"
     file.write_text(json.dumps({**TREE, "claim": "Ça \N{SNOWMAN}"}))

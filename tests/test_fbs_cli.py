@@ -151,6 +151,7 @@ def test_json_file_beside_the_report(tmp_path: Path, capsys: pytest.CaptureFixtu
     [
         ([], "required: AGGREGATOR, ASSIGNMENT"),
         (["majority"], "required: ASSIGNMENT"),
+        (["maj\x1b[31mority", "110"], r"\x1b[31m"),
         (["majority", "1102"], "one 0 or 1 for each sub-claim"),
         (["majority", ""], "1 to 100000 bits"),
         (["majorty", "110"], "expected majority"),
