@@ -19,15 +19,18 @@ import sys
 if __name__ == "__main__" and signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
     signal.signal(signal.SIGINT, lambda *_: os._exit(130))  # while we import there is nothing to save or to explain
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from agents.configuration import DEFAULT, TrainConfig, build, differing, load_file, new_parser, parse, refuse
+from agents.configuration import DEFAULT, MOST, TrainConfig, build, differing, load_file, new_parser, parse, refuse
 from agents.run_folder import RunFolder
 from envs.config import ConfigError, EnvConfig, ProblemConfig
 from fbs.command import INTERRUPTED, check_json, give, run_program
+
+MOST_IN_A_MATCH = 1_000_000_000  # debates: some twenty minutes of the quickest
 
 
 @dataclass(frozen=True)
@@ -147,7 +150,7 @@ def match(arguments: Sequence[str]) -> int:
     parser.set_defaults({f"{section}.{key}": value for section in ("env", "problem")
                          for key, value in base.recorded[section].items()})  # fmt: skip
     options = build(MatchOptions, parse(parser, arguments))
-    _check_counts(options.debates, options.seed)
+    _check_counts(options.debates, options.seed, MOST_IN_A_MATCH)
     check_json(options.json, options.problem.path)
     from agents.match import format_match
     from agents.match import match as play
@@ -243,10 +246,11 @@ def theorems(arguments: Sequence[str]) -> int:
     return 0 if result["hold"] == result["total"] else 1
 
 
-def _check_counts(debates: int | None, seed: int | None) -> None:
-    for key, value, low in (("debates", debates, 1), ("seed", seed, 0)):
-        if value is not None and value < low:
-            raise ConfigError(f"{key} is {value}; expected a whole number of at least {low}")
+def _check_counts(debates: int | None, seed: int | None, most: int = MOST["debates"]) -> None:
+    for key, value, low, high in (("debates", debates, 1, most), ("seed", seed, 0, math.inf)):
+        if value is not None and not low <= value <= high:
+            expected = f"of at least {low}" if high == math.inf else f"from {low} to {high}"
+            raise ConfigError(f"{key} is {value}; expected a whole number {expected}")
 
 
 COMMANDS = {

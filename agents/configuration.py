@@ -22,6 +22,7 @@ PACKAGES = ("fbs", "envs", "agents")
 USER_ERROR = 2  # exit status of a mistake in the arguments or in a file
 SECTIONS = {"env": EnvConfig, "problem": ProblemConfig, "learner": LearnerConfig}
 PROCESS = ("run_dir", "resume", "json")  # about one call of the program, not about what is trained
+MOST = {"threads": 1024, "debates": 1_000_000}  # a comparison is played at once, in memory
 FREE_ON_RESUME = ("evaluations", "checkpoint_every", "debates")  # these change no weight
 
 
@@ -62,8 +63,10 @@ class TrainConfig:
         plain_numbers(self)
         for key, low in (("seed", 0), ("threads", 1), ("evaluations", 1), ("checkpoint_every", 1), ("debates", 1)):
             value = getattr(self, key)
-            if isinstance(value, bool) or not isinstance(value, int) or not low <= value < 2**63:
-                raise ConfigError(f"{key} is {value!r}; expected a whole number of at least {low}")
+            high = MOST.get(key, 2**63 - 1)
+            if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+                most = f"from {low} to {high}" if key in MOST else f"of at least {low}"
+                raise ConfigError(f"{key} is {value!r}; expected a whole number {most}")
 
     @property
     def recorded(self) -> dict[str, Any]:

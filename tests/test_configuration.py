@@ -117,6 +117,8 @@ def test_differing_names_the_keys_and_leaves_out_those_that_change_no_weight():
         (["--seed", "-1"], ["seed", "-1"]),
         (["--seed", "1.5"], ["seed", "int"]),
         (["--threads", "0"], ["threads", "0"]),
+        (["--threads", "1000000"], ["threads", "1000000", "1 to 1024"]),
+        (["--debates", "1000001"], ["debates", "1000001", "1 to 1000000"]),
         (["--resume", "maybe"], ["resume", "maybe"]),
         (["--seed"], ["--seed", "argument"]),
         (["stray"], ["stray"]),

@@ -201,6 +201,8 @@ def test_runs_of_different_games_need_a_configuration(trained, tmp_path, capsys)
         (["match", "--bob", "best_response"], ["best response", "eval.py run"]),
         (["match", "--bob", "runs/none"], ["runs/none"]),
         (["match", "--debates", "0"], ["debates", "0"]),
+        (["match", "--debates", "1000000001"], ["debates", "1000000001", "1 to 1000000000"]),
+        (["run", "{run}", "--debates", "1000001"], ["debates", "1000001", "1 to 1000000"]),
         (["match", "--seed", "-1"], ["seed", "-1"]),
         (["match", "--env.rhoo", "3"], ["env.rhoo", "env.rho"]),
         (["match", "--env.rho", "1"], ["env.rho", "no stable candidate"]),
@@ -217,9 +219,9 @@ def test_runs_of_different_games_need_a_configuration(trained, tmp_path, capsys)
     ],
     ids=" ".join,
 )
-def test_mistakes_are_named(capsys, problems, monkeypatch, arguments, words):
+def test_mistakes_are_named(capsys, problems, trained, monkeypatch, arguments, words):
     monkeypatch.chdir(problems)
-    line = refusal(capsys, *(argument.format(tree="tree.json") for argument in arguments))
+    line = refusal(capsys, *(argument.format(tree="tree.json", run=trained) for argument in arguments))
     assert [word for word in words if word not in line] == []
 
 
