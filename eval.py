@@ -6,22 +6,31 @@
     python eval.py theorems --out reports/paper
 
 Each takes --help, and --json PATH (`-`: standard output, and nothing else there). Exit status: 0 done, 1 a row of
-`theorems` does not hold, 2 a mistake in the arguments or files, 130 interrupted.
+`theorems` does not hold, 2 a mistake in the arguments or files, 130 interrupted, 141 nobody reads the output any more
+(`| head`).
 """
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
+
+if __name__ == "__main__" and signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+    signal.signal(signal.SIGINT, lambda *_: os._exit(130))  # while we import there is nothing to save or to explain
+
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from agents.configuration import DEFAULT, TrainConfig, build, differing, load_file, new_parser, parse, refuse
-from agents.run_folder import RunFolder, write_json
+from agents.configuration import DEFAULT, MOST, TrainConfig, build, differing, load_file, new_parser, parse, refuse
+from agents.run_folder import RunFolder
 from envs.config import ConfigError, EnvConfig, ProblemConfig
+from fbs.command import INTERRUPTED, check_json, give, run_program
 
-INTERRUPTED = 130
+MOST_IN_A_MATCH = 1_000_000_000  # debates: some twenty minutes of the quickest
 
 
 @dataclass(frozen=True)
@@ -33,7 +42,8 @@ class RunOptions:
         checkpoint: `last`, the state that summary.json is about, or `best`, the one with the best score.
         debates: Debates for each pair of players in the comparison. Default: as many as in training.
         seed: Seed of the debates. Default: the run's own; with the same number of debates summary.json is repeated.
-        json: Write the result there as JSON; `-` is standard output, then nothing else is printed there.
+        json: Write the result there as JSON; its folder is made if need be. `-` is standard output, then nothing else
+            is printed there.
     """
 
     run: str
@@ -54,7 +64,8 @@ class MatchOptions:
         bob: Who judges them: a scripted player's name or a run's folder.
         debates: How many debates.
         seed: Seed of the debates.
-        json: Write the result there as JSON; `-` is standard output, then nothing else is printed there.
+        json: Write the result there as JSON; its folder is made if need be. `-` is standard output, then nothing else
+            is printed there.
     """
 
     env: EnvConfig = field(default_factory=EnvConfig)
@@ -74,7 +85,8 @@ class AuditOptions:
         file: A claim tree (.json, .yaml) or crowd labels (.csv).
         rho: The sensitivity that a claim may have.
         confidence: With which probability a false root claim is to be caught.
-        json: Write the result there as JSON; `-` is standard output, then nothing else is printed there.
+        json: Write the result there as JSON; its folder is made if need be. `-` is standard output, then nothing else
+            is printed there.
     """
 
     file: str
@@ -94,7 +106,8 @@ class TheoremOptions:
         learned: A run's folder: take its pair as the learned players. Default: a small one is trained.
         crowd: Crowd labels (.csv) for the rows on real judgements. Default: a synthetic crowd.
         crowd_truth: What is true of the crowd's tasks: a CSV with the columns task,label.
-        json: Write the result there too; `-` is standard output, then nothing else is printed there.
+        json: Write the result there too; its folder is made if need be. `-` is standard output, then nothing else is
+            printed there.
     """
 
     out: str = "reports/paper"
@@ -112,6 +125,7 @@ def run(arguments: Sequence[str]) -> int:
     parser.add_class_arguments(RunOptions, as_positional=True)
     options = build(RunOptions, parse(parser, arguments))
     _check_counts(options.debates, options.seed)
+    check_json(options.json)
     folder = RunFolder(options.run)
     config = folder.load_config()
     checkpoint = folder.load(config, options.checkpoint)
@@ -124,7 +138,8 @@ def run(arguments: Sequence[str]) -> int:
     measured = conclude(game, players, options.debates or config.debates, seed)
     about = {"run": str(folder), "checkpoint": options.checkpoint, "iteration": checkpoint["iteration"], "seed": seed}
     result = {**about, "seconds": round(checkpoint["seconds"], 1), **measured}
-    return _give(result, table(result), options.json)
+    give(result, table(result), options.json)
+    return 0
 
 
 def match(arguments: Sequence[str]) -> int:
@@ -135,7 +150,8 @@ def match(arguments: Sequence[str]) -> int:
     parser.set_defaults({f"{section}.{key}": value for section in ("env", "problem")
                          for key, value in base.recorded[section].items()})  # fmt: skip
     options = build(MatchOptions, parse(parser, arguments))
-    _check_counts(options.debates, options.seed)
+    _check_counts(options.debates, options.seed, MOST_IN_A_MATCH)
+    check_json(options.json, options.problem.path)
     from agents.match import format_match
     from agents.match import match as play
     from envs.game import Game
@@ -145,7 +161,8 @@ def match(arguments: Sequence[str]) -> int:
     alice = _player("alice", options.alice, game, bob)
     result = play(game, alice, bob, options.debates, options.seed, progress=True)
     result = {"alice": options.alice, "bob": options.bob, **result}
-    return _give(result, format_match(result), options.json)
+    give(result, format_match(result), options.json)
+    return 0
 
 
 def _match_parser() -> Any:
@@ -198,12 +215,14 @@ def audit(arguments: Sequence[str]) -> int:
     parser = new_parser("eval.py audit", "Example: python eval.py audit examples/published_papers.json --rho 4")
     parser.add_class_arguments(AuditOptions, as_positional=True)
     options = build(AuditOptions, parse(parser, arguments))
+    check_json(options.json, options.file)
     from agents.audit import audit as examine
     from agents.audit import format_audit
     from envs.problem import load_problem
 
     result = examine(load_problem(options.file), options.rho, options.confidence, progress=sys.stderr.isatty())
-    return _give(result, format_audit(result), options.json)
+    give(result, format_audit(result), options.json)
+    return 0
 
 
 def theorems(arguments: Sequence[str]) -> int:
@@ -213,26 +232,25 @@ def theorems(arguments: Sequence[str]) -> int:
     parser.add_class_arguments(TheoremOptions, skip={"quick"})
     options = build(TheoremOptions, parse(parser, arguments))
     _check_counts(None, options.seed)
-    from agents.theorems.report import format_report, report
+    check_json(options.json, options.crowd, options.crowd_truth)
+    from agents.theorems.report import ReportError, format_report, report
 
     chosen = {key: value for key, value in vars(options).items() if key != "json"}
-    result = report(**chosen, progress=True)
-    _give(result, format_report(result), options.json)
+    try:
+        result = report(**chosen, progress=True)
+    except ReportError as error:
+        if error.result is not None:  # minutes of work, not to be lost with the file
+            give(error.result, format_report(error.result), options.json)
+        raise
+    give(result, format_report(result), options.json)
     return 0 if result["hold"] == result["total"] else 1
 
 
-def _give(result: dict[str, Any], text: str, json: str | None) -> int:
-    if json:
-        write_json(result, json)
-    if json != "-":
-        print(text)
-    return 0
-
-
-def _check_counts(debates: int | None, seed: int | None) -> None:
-    for key, value, low in (("debates", debates, 1), ("seed", seed, 0)):
-        if value is not None and value < low:
-            raise ConfigError(f"{key} is {value}; expected a whole number of at least {low}")
+def _check_counts(debates: int | None, seed: int | None, most: int = MOST["debates"]) -> None:
+    for key, value, low, high in (("debates", debates, 1, most), ("seed", seed, 0, math.inf)):
+        if value is not None and not low <= value <= high:
+            expected = f"of at least {low}" if high == math.inf else f"from {low} to {high}"
+            raise ConfigError(f"{key} is {value}; expected a whole number {expected}")
 
 
 COMMANDS = {
@@ -263,4 +281,4 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_program("eval.py", main)

@@ -35,6 +35,7 @@ from fbs.committed_tree import TreeSensitivity, tree_sensitivity
 from fbs.max_entropy import max_entropy_sampling
 from fbs.sensitivity import sensitivity
 from fbs.stability import check_rho, stable
+from fbs.visible import visible
 
 
 class AuditError(ValueError):
@@ -237,6 +238,6 @@ def _count(number: int, thing: str) -> str:
 
 
 def _one_line(text: str, most: int) -> str:
-    """A text without line breaks and control characters, cut to what a column holds."""
-    plain = " ".join("".join(c if c.isprintable() else " " for c in text).split())
+    """A text on one line, its control characters written out, cut to what a column holds."""
+    plain = " ".join(visible(text.strip()).split())
     return plain if len(plain) <= most else f"{plain[: most - 3]}..."

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from agents.learner_config import LearnerConfig
-from envs.config import ConfigError, EnvConfig, ProblemConfig
+from envs.config import ConfigError, EnvConfig, ProblemConfig, plain_numbers
+from fbs.visible import visible
 
 CONFIGS = Path(__file__).resolve().parent.parent / "configs"
 DEFAULT = CONFIGS / "default.yaml"
@@ -21,6 +22,7 @@ PACKAGES = ("fbs", "envs", "agents")
 USER_ERROR = 2  # exit status of a mistake in the arguments or in a file
 SECTIONS = {"env": EnvConfig, "problem": ProblemConfig, "learner": LearnerConfig}
 PROCESS = ("run_dir", "resume", "json")  # about one call of the program, not about what is trained
+MOST = {"threads": 1024, "debates": 1_000_000}  # a comparison is played at once, in memory
 FREE_ON_RESUME = ("evaluations", "checkpoint_every", "debates")  # these change no weight
 
 
@@ -43,7 +45,8 @@ class TrainConfig:
         run_dir: The run's folder. Default: runs/NAME-seedSEED, NAME being the configuration file's.
         resume: `never` refuses a run folder that exists. `always`, or --resume alone: continue the run there. `auto`:
             continue it if it was begun, else begin it. Without --config the run's own configuration is taken.
-        json: Write the summary there too; `-` is standard output, then nothing else is printed there.
+        json: Write the summary there too; its folder is made if need be. `-` is standard output, then nothing else is
+            printed there.
     """
 
     env: EnvConfig = field(default_factory=EnvConfig)
@@ -60,10 +63,13 @@ class TrainConfig:
     json: str | None = None
 
     def __post_init__(self) -> None:
+        plain_numbers(self)
         for key, low in (("seed", 0), ("threads", 1), ("evaluations", 1), ("checkpoint_every", 1), ("debates", 1)):
             value = getattr(self, key)
-            if isinstance(value, bool) or not isinstance(value, int) or not low <= value < 2**63:
-                raise ConfigError(f"{key} is {value!r}; expected a whole number of at least {low}")
+            high = MOST.get(key, 2**63 - 1)
+            if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+                most = f"from {low} to {high}" if key in MOST else f"of at least {low}"
+                raise ConfigError(f"{key} is {value!r}; expected a whole number {most}")
         if self.device not in ("cpu", "cuda"):
             raise ConfigError(f"device is {self.device!r}; expected 'cpu' or 'cuda'")
 
@@ -181,6 +187,9 @@ def load_train_config(arguments: Sequence[str]) -> tuple[TrainConfig, str]:
         return build(TrainConfig, given), name
     base, name = DEFAULT, DEFAULT.stem
     if given.resume != "never" and given.run_dir and (Path(given.run_dir) / RUN_CONFIG).is_file():
+        from agents.run_folder import RunFolder  # which imports this module
+
+        RunFolder(given.run_dir).load_config()  # says what is wrong with the file, where flags would only be refused
         base, name = Path(given.run_dir) / RUN_CONFIG, Path(given.run_dir).name
     return build(TrainConfig, parse(parser, ["--config", str(base), *arguments])), name
 
@@ -246,5 +255,5 @@ def refuse(program: str, error: ValueError) -> int:
     """
     if type(error).__module__.partition(".")[0] not in PACKAGES:
         raise error
-    print(f"{program}: error: {' '.join(str(error).split())}", file=sys.stderr)
+    print(f"{program}: error: {visible(' '.join(str(error).split()))}", file=sys.stderr)
     return USER_ERROR

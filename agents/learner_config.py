@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Literal
 
-from envs.config import ConfigError
+from envs.config import ConfigError, plain_numbers
 
 FIXED_BOBS = ("lp", "game_optimal", "uniform", "random")
 
@@ -54,6 +54,10 @@ class LearnerConfig:
     clip: float = 0.2
 
     def __post_init__(self) -> None:
+        plain_numbers(self)
+        for item in fields(self):
+            if item.type == "float":
+                self._check(item.name, isinstance(getattr(self, item.name), float), "a number")
         if self.name not in ("mmd", "ppo"):
             raise ConfigError(f"learner.name is {self.name!r}; expected 'mmd' or 'ppo'")
         if self.bob not in (*FIXED_BOBS, "learned"):

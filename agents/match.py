@@ -14,6 +14,7 @@ from agents.exact_trees import honest_unstable, true_positions
 from envs.engine import Player, debate, draws
 from envs.game import Game
 from envs.rules import State
+from fbs.visible import visible
 
 CONFIDENCE = 0.95
 Seed = int | Sequence[int]
@@ -110,7 +111,7 @@ def match(
 
 def format_match(result: dict[str, Any]) -> str:
     """A match as a person reads it; `result` of `match`, with the players' names under `alice` and `bob`."""
-    names = f"{result.get('alice', 'Alice')} (Alice) against {result.get('bob', 'Bob')} (Bob)"
+    names = visible(f"{result.get('alice', 'Alice')} (Alice) against {result.get('bob', 'Bob')} (Bob)")
     lines = [f"{names}, {result['debates']:,} debates", f"  Alice wins         {_rate(result['alice_win_rate'])}"]
     if result["catch_rate"] is None:
         lines.append("  false claims       none were made")

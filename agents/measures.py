@@ -76,10 +76,16 @@ def bob_measures(game: Game, bob: Player) -> dict[str, Any]:
     """What is measured of Bob alone: worst_case_catch, catch_ratio, optimal_face_tv, challenge_errors.
 
     Measured with the adversarial oracle, also where a procedural game's is random; on a claim tree with its answers,
-    and without catch_ratio and optimal_face_tv. None where no exact answer is to be had.
+    and without catch_ratio and optimal_face_tv. None where no exact answer is to be had; catch_ratio and
+    challenge_errors are then objects of None.
     """
     twin = measured(game)
-    found: dict[str, Any] = dict.fromkeys(("worst_case_catch", "catch_ratio", "optimal_face_tv", "challenge_errors"))
+    found: dict[str, Any] = {
+        "worst_case_catch": None,
+        "catch_ratio": {"mean": None, "min": None},
+        "optimal_face_tv": None,
+        "challenge_errors": {"stable": None, "unstable": None},
+    }
     if twin.tree is not None:
         found["challenge_errors"] = challenge_errors(*honest_challenges(twin, bob))
     try:

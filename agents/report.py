@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from envs.engine import Player
 from envs.game import Game
 from envs.rules import SAMPLE
 from fbs.aggregator import Aggregator
+from fbs.whole_file import WriteError, refusals_named
 
 PANELS = 12  # assignments in one picture
 
@@ -83,29 +85,57 @@ def progress_line(measured: dict[str, Any]) -> str:
 class Curves:
     """The run's TensorBoard events. Events past `iteration`, of a session that was killed, are purged.
 
+    Every method raises `WriteError` when they cannot be written.
+
     Args:
         folder: Where `events.*` go.
         iteration: The iteration that the run continues from.
     """
 
     def __init__(self, folder: Path, iteration: int) -> None:
-        from torch.utils.tensorboard import SummaryWriter
-
-        # The evaluation before the first iteration is at step 0, and is made again when a run begins again.
-        self._writer = SummaryWriter(str(folder), purge_step=iteration + 1 if iteration else 0)
-        self._writer.add_custom_scalars(LAYOUT)
+        self._folder, self._iteration = folder, iteration
 
     def __enter__(self) -> Curves:
+        from torch.utils.tensorboard import SummaryWriter
+
+        # Events are written by a thread. What it fails by is raised by the next call here; it need not be printed too.
+        self._hook, threading.excepthook = threading.excepthook, self._thread_failed
+        try:
+            with self._refusals():
+                # The evaluation before the first iteration is at step 0, and is made again when a run begins again.
+                purged = self._iteration + 1 if self._iteration else 0
+                self._writer = SummaryWriter(str(self._folder), purge_step=purged)
+                self._writer.add_custom_scalars(LAYOUT)
+        except BaseException:
+            threading.excepthook = self._hook
+            raise
         return self
 
-    def __exit__(self, *error: object) -> None:
-        self._writer.close()
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        try:
+            with self._refusals():
+                if error is None:
+                    self._writer.flush()  # closing alone would not say that the thread has failed
+                self._writer.close()
+        except WriteError:
+            if error is None:
+                raise
+        finally:
+            threading.excepthook = self._hook
+
+    def _refusals(self) -> Any:
+        return refusals_named(self._folder / "events.*")
+
+    def _thread_failed(self, failure: threading.ExceptHookArgs) -> None:
+        if not isinstance(failure.exc_value, OSError):
+            self._hook(failure)
 
     def scalars(self, iteration: int, values: dict[str, float | None]) -> None:
         """One point of each curve; None is left out."""
-        for tag, value in values.items():
-            if value is not None:
-                self._writer.add_scalar(tag, value, iteration)
+        with self._refusals():
+            for tag, value in values.items():
+                if value is not None:
+                    self._writer.add_scalar(tag, value, iteration)
 
     def picture(self, iteration: int, tag: str, figure: Any) -> None:
         """A matplotlib figure as an image."""
@@ -113,11 +143,14 @@ class Curves:
 
         canvas = FigureCanvasAgg(figure)
         canvas.draw()
-        self._writer.add_image(tag, np.asarray(canvas.buffer_rgba())[..., :3], iteration, dataformats="HWC")
+        pixels = np.asarray(canvas.buffer_rgba())[..., :3]
+        with self._refusals():
+            self._writer.add_image(tag, pixels, iteration, dataformats="HWC")
 
     def flush(self) -> None:
         """Make what was written so far visible to a TensorBoard that is watching."""
-        self._writer.flush()
+        with self._refusals():
+            self._writer.flush()
 
 
 def evaluation_scalars(measured: dict[str, Any], last: dict[str, Any]) -> dict[str, float | None]:

@@ -5,31 +5,34 @@
     checkpoints/last.pt     the newest state, complete: training goes on from it as if it had never stopped
     checkpoints/best.pt     the same at the evaluation with the best score so far
     summary.json            the final measures; the run is finished once it exists
+    .lock                   held by the process that trains here
 
-Every file is written under a temporary name beside its place, flushed to disk and renamed, so a kill leaves the old
-file or the new one, never a part.
+Every file is written whole (`fbs.whole_file`): a kill or a full disk leaves the old one or the new one, never a part.
 """
 
 from __future__ import annotations
 
+import difflib
 import hashlib
+import io
 import json
-import os
 import shlex
-from collections.abc import Callable
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import yaml
 
-from agents.configuration import RUN_CONFIG, TrainConfig, differing, from_dict
-
-FORMAT = 1
-TEMPORARY = ".tmp"
+from agents.checkpoint import load_checkpoint, unusable
+from agents.configuration import FREE_ON_RESUME, RUN_CONFIG, TrainConfig, differing, from_dict
+from agents.lock import LOCK, TakenError, hold
+from envs.config import ConfigError
+from fbs.whole_file import TEMPORARY, WriteError, write
 
 
 class RunError(ValueError):
-    """A run folder or checkpoint that cannot be used; the message says what to type instead."""
+    """A run folder that cannot be used; the message says what to type instead."""
 
 
 class RunFolder:
@@ -45,6 +48,7 @@ class RunFolder:
         self.last = self.path / "checkpoints" / "last.pt"
         self.best = self.path / "checkpoints" / "best.pt"
         self.summary = self.path / "summary.json"
+        self._lock: BinaryIO | None = None
 
     def __str__(self) -> str:
         return str(self.path)
@@ -52,7 +56,9 @@ class RunFolder:
     @property
     def occupied(self) -> bool:
         """Whether anything but remains of an interrupted write is in the folder."""
-        return self.path.is_dir() and any(entry.suffix != TEMPORARY for entry in self.path.iterdir())
+        return self.path.is_dir() and any(
+            entry.suffix != TEMPORARY and entry.name != LOCK for entry in self.path.iterdir()
+        )
 
     @property
     def begun(self) -> bool:
@@ -65,10 +71,13 @@ class RunFolder:
         return self.begun and self.summary.is_file()
 
     def open(self, config: TrainConfig) -> dict[str, Any] | None:
-        """The checkpoint that `config` is to continue from here, or None to begin. Writes nothing.
+        """The checkpoint that `config` is to continue from here, or None to begin.
+
+        A run that is to be continued is locked until `release`; else nothing is written.
 
         Raises:
             RunError: the folder is taken, or missing when it is to be continued, or holds another configuration.
+            CheckpointError: the checkpoint cannot be used.
         """
         if self.path.exists() and not self.path.is_dir():
             raise RunError(f"{self} is a file; give another folder with --run_dir")
@@ -83,6 +92,8 @@ class RunFolder:
             )
         if config.resume == "always" and not self.begun:
             raise RunError(f"there is no run to resume in {self}; leave out --resume to begin one")
+        if self.begun and not self.finished:
+            self._hold()
         checkpoint = self.load(config) if self.last.exists() else None
         if checkpoint is None and config.resume == "always" and not self.finished:
             raise RunError(
@@ -91,17 +102,48 @@ class RunFolder:
         return checkpoint
 
     def begin(self, config: TrainConfig) -> None:
-        """Make the folder and write its configuration.
+        """Make the folder and write its configuration. It is locked until `release`.
 
         Raises:
-            RunError: the folder cannot be written to.
+            RunError: the folder cannot be written to, or another process has begun a run there.
         """
         try:
-            self.last.parent.mkdir(parents=True, exist_ok=True)
+            self.path.mkdir(parents=True, exist_ok=True)
+            if self._lock is None:
+                self._hold()
+                if self.begun:
+                    raise RunError(f"meanwhile another train.py has begun a run in {self}; give another --run_dir")
+            self._sweep()
             written = yaml.safe_dump(config.recorded, sort_keys=False).encode()
-            write(self.config, lambda file: file.write(written))
+            write(self.config, lambda file: file.write(written))  # first of all: it makes this a run's folder
+            self.last.parent.mkdir(exist_ok=True)
+        except (OSError, WriteError) as error:
+            reason = error.strerror if isinstance(error, OSError) else error
+            raise RunError(f"cannot write to the run folder {self}: {reason}; give another --run_dir") from None
+
+    def _hold(self) -> None:
+        try:
+            self._lock = hold(self.path)
+        except TakenError as error:
+            process = f" (process {error.process})" if error.process else ""
+            raise RunError(
+                f"another train.py{process} is at work in {self}; wait for it or stop it, or give another --run_dir"
+            ) from None
         except OSError as error:
-            raise RunError(f"cannot write to the run folder {self}: {error.strerror}; give another --run_dir") from None
+            raise RunError(f"cannot write to the run folder {self}: {error.strerror}") from None
+
+    def release(self) -> None:
+        """Let others train here; the end of the process does the same."""
+        if self._lock is not None:
+            self._lock.close()
+            self._lock = None
+
+    def _sweep(self) -> None:
+        """Remove what a session that was killed was about to write."""
+        for path in (self.config, self.last, self.best, self.summary):
+            for remains in path.parent.glob(f"{path.name}.*{TEMPORARY}"):
+                with suppress(OSError):
+                    remains.unlink()
 
     @property
     def resume_command(self) -> str:
@@ -115,11 +157,22 @@ class RunFolder:
         return quoted(free)
 
     def save(self, checkpoint: dict[str, Any], best: bool = False) -> None:
-        """Write `checkpoint` as last.pt, and before that as best.pt if it is the best one."""
+        """Write `checkpoint` as last.pt, and before that as best.pt if it is the best one.
+
+        Raises:
+            WriteError: it cannot be written; the checkpoint before it is still there.
+        """
         import torch
 
+        content = io.BytesIO()  # torch's own writer does not say why a file cannot be written
+        torch.save(checkpoint, content)
         for path in (self.best, self.last) if best else (self.last,):
-            write(path, lambda file: torch.save(checkpoint, file))
+            write(path, lambda file: file.write(content.getbuffer()))
+
+    def stopped(self, error: WriteError) -> RunError:
+        """What to tell the user when a file of this run could not be written in the middle of it."""
+        kept = f"the checkpoint {self.last} is whole" if self.last.exists() else "no checkpoint is saved yet"
+        return RunError(f"{error}; {kept}. Make room and continue with: {self.resume_command}")
 
     def load_summary(self) -> dict[str, Any]:
         """The summary of a finished run.
@@ -143,15 +196,26 @@ class RunFolder:
             raise RunError(f"{self} is not a run folder: {what}; train.py makes them, by default under runs/")
         try:
             recorded = yaml.safe_load(self.config.read_text(encoding="utf-8"))
+        except (yaml.YAMLError, UnicodeDecodeError, RecursionError, OSError) as error:
+            raise RunError(
+                f"{self.config} cannot be read: {' '.join(str(error).split())}; restore the file, or begin another run "
+                "with --run_dir"
+            ) from None
+        for line in _unlike(recorded, TrainConfig().recorded):
+            raise RunError(
+                f"{self.config}: {line}. The file was edited or is another version's: restore it, use that version, or "
+                "begin another run with --run_dir"
+            )
+        try:
             return from_dict(TrainConfig, recorded)
-        except (yaml.YAMLError, UnicodeDecodeError, TypeError, AttributeError) as error:
-            raise RunError(f"{self.config} cannot be read: {' '.join(str(error).split())}") from None
+        except ConfigError as error:
+            raise RunError(f"{self.config}: {error}") from None
 
     def load(self, config: TrainConfig, which: str = "last") -> dict[str, Any]:
         """The checkpoint `last` or `best`, which must have been trained under `config`.
 
         Raises:
-            RunError: there is none, it is damaged, or another configuration's.
+            RunError: there is none, or it is another configuration's. CheckpointError: it is damaged.
         """
         path = self.last if which == "last" else self.best
         if not path.is_file():
@@ -165,32 +229,25 @@ class RunFolder:
                 f"{path} was trained under another configuration ({'; '.join(lines)}); "
                 "use it under its own, or begin another run with --run_dir"
             )
+        if checkpoint["iteration"] > config.learner.iterations:
+            raise unusable(path, f"iteration is {checkpoint['iteration']} of {config.learner.iterations}")
         return checkpoint
 
 
-def load_checkpoint(path: Path) -> dict[str, Any]:
-    """A checkpoint's contents, read as plain data and tensors only.
-
-    Raises:
-        RunError: the file is torn or is no checkpoint of this program.
-    """
-    import torch
-
-    try:
-        checkpoint = torch.load(path, map_location="cpu", weights_only=True)
-        if checkpoint["format"] != FORMAT:
-            raise RunError(f"{path} has checkpoint format {checkpoint['format']!r}; this version reads {FORMAT}")
-        if missing := {"config", "problem_digest", "learner", "iteration", "seconds", "best"} - checkpoint.keys():
-            raise KeyError(*sorted(missing))
-    except RunError:
-        raise
-    except Exception as error:  # torch raises whatever the damaged bytes lead to
-        reason = " ".join(str(error).split())[:120] or type(error).__name__
-        best = path.with_name("best.pt")
-        remains = f"{best} remains: to go on from there type: cp {quoted(best)} {quoted(path)}"
-        remedy = remains if path.name == "last.pt" and best.exists() else "begin again with another --run_dir"
-        raise RunError(f"the checkpoint {path} is damaged and cannot be read ({reason}); {remedy}") from None
-    return checkpoint
+def _unlike(recorded: Any, expected: dict[str, Any], prefix: str = "") -> Iterator[str]:
+    """What is not there, or there and unknown, in a recorded configuration. What changes no weight may be missing."""
+    if not isinstance(recorded, dict):
+        yield f"{prefix.rstrip('.') or 'it'} is {recorded!r}; expected settings"
+        return
+    for key in recorded:
+        if key not in expected:
+            close = difflib.get_close_matches(str(key), expected, 1)
+            yield f"unknown key {prefix}{key}" + (f"; did you mean {prefix}{close[0]}?" if close else "")
+    for key, value in expected.items():
+        if key in recorded and isinstance(value, dict):
+            yield from _unlike(recorded[key], value, f"{prefix}{key}.")
+        elif key not in recorded and key not in FREE_ON_RESUME:
+            yield f"the key {prefix}{key} is missing"
 
 
 def problem_digest(config: TrainConfig) -> str | None:
@@ -205,39 +262,6 @@ def problem_digest(config: TrainConfig) -> str | None:
         return hashlib.sha256(Path(config.problem.path).read_bytes()).hexdigest()
     except OSError as error:
         raise RunError(f"problem.path: cannot read {config.problem.path}: {error.strerror}") from None
-
-
-def write(path: Path, fill: Callable[[BinaryIO], Any]) -> None:
-    """Let `fill` write a file that appears at `path` complete or not at all."""
-    temporary = path.with_name(path.name + TEMPORARY)
-    with temporary.open("wb") as file:
-        fill(file)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(temporary, path)
-    if os.name == "posix":  # the new name is on disk only once its folder is
-        folder = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
-
-
-def write_json(value: Any, path: str | Path) -> None:
-    """Write `value` as JSON to a file, or for `-` to standard output. NaN is refused: a missing number is null.
-
-    Raises:
-        RunError: the file cannot be written.
-    """
-    text = json.dumps(value, indent=2, allow_nan=False) + "\n"
-    if str(path) == "-":
-        print(text, end="", flush=True)
-        return
-    try:
-        Path(path).parent.mkdir(parents=True, exist_ok=True)
-        write(Path(path), lambda file: file.write(text.encode()))
-    except OSError as error:
-        raise RunError(f"--json: cannot write {path}: {error.strerror}") from None
 
 
 def quoted(path: Path) -> str:

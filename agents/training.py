@@ -21,16 +21,18 @@ from tqdm import tqdm
 
 from agents import players as scripted
 from agents import report
+from agents.checkpoint import FORMAT, not_finite, restore
 from agents.configuration import TrainConfig
 from agents.learning import LEARNERS
 from agents.match import play
 from agents.measures import bob_measures, cross_play, evaluate
 from agents.positions import ExactError
-from agents.run_folder import FORMAT, RunFolder, problem_digest, write_json
+from agents.run_folder import RunFolder, problem_digest
 from agents.scripted import PlayerError
 from envs.config import ConfigError
 from envs.engine import Player
 from envs.game import Game
+from fbs.whole_file import WriteError, write_json
 
 EVALUATION_STREAM = 1  # tells the draws of evaluations from every other use of the seed
 FINAL = 2**32  # numbers the evaluation at the end, past every iteration
@@ -85,11 +87,14 @@ def learned_players(config: TrainConfig, checkpoint: dict[str, Any], game: Game)
 
     Raises:
         ConfigError: their networks cannot read this game's claims.
+        CheckpointError: the checkpoint does not even fit the game that it was trained on.
     """
     learner = new_learner(replace(config, device="cpu"), game.on(torch))
     try:
         learner.load_state_dict(checkpoint["learner"])
-    except RuntimeError:  # torch's for weights that have no place
+    except Exception:  # torch raises whatever it stumbles over, as over weights that have no place
+        if "path" in checkpoint:
+            restore(new_learner(config, training_game(config)), checkpoint)
         raise ConfigError(
             "problem: these networks learned with truth tables to read and this game has none, or the other way round; "
             "let them play the game they learned"
@@ -126,7 +131,7 @@ class Run:
         self.started, self.best = started, {"score": math.inf, "iteration": -1}
         self.digest = problem_digest(config)
         if checkpoint is not None:
-            self.learner.load_state_dict(checkpoint["learner"])
+            restore(self.learner, checkpoint)
             self.started -= checkpoint["seconds"]
             self.best = dict(checkpoint["best"])
 
@@ -210,17 +215,20 @@ def train(
     Raises:
         Interrupted: SIGINT or SIGTERM arrived; the state is saved.
         Diverged: training became numerically meaningless.
-        ConfigError, ProblemError: the game cannot be played.
+        ConfigError, ProblemError: the game cannot be played. RunError: a file of the run cannot be written.
     """
     run = Run(config, folder, checkpoint, started)
     folder.begin(config)
-    with _signals() as received, report.Curves(folder.path, run.learner.iteration) as curves:
-        _learn(run, curves, received)
-        received.at_once = True  # everything is saved
-        result = conclude(run.game, run.learner.players(), config.debates, config.seed)
-        summary = {"seed": config.seed, "seconds": round(run.seconds, 1), **result}
-        summary |= {"iterations": run.learner.iteration, "best": run.best, "config": config.recorded}
-        write_json(summary, folder.summary)
+    try:
+        with _signals() as received, report.Curves(folder.path, run.learner.iteration) as curves:
+            _learn(run, curves, received)
+            received.at_once = True  # everything is saved
+            result = conclude(run.game, run.learner.players(), config.debates, config.seed)
+            summary = {"seed": config.seed, "seconds": round(run.seconds, 1), **result}
+            summary |= {"iterations": run.learner.iteration, "best": run.best, "config": config.recorded}
+            write_json(summary, folder.summary)
+    except WriteError as error:
+        raise folder.stopped(error) from None
     return summary, report.table(summary)
 
 
@@ -286,18 +294,6 @@ def conclude(game: Game, players: dict[str, Player], debates: int, seed: int) ->
     alices = {"learned": players["alice"], "learned_last": players["alice_last"], **alices}
     bobs = {"learned": players["bob"], "learned_last": players["bob_last"], **bobs}
     return {**measured, "last": last, "cross_play": cross_play(game, alices, bobs, debates, seed)}
-
-
-def not_finite(state: Any, name: str = "learner") -> str | None:
-    """The name of the first tensor in nested dicts and lists that has a number that is not finite."""
-    if isinstance(state, torch.Tensor):
-        return None if not state.is_floating_point() or bool(torch.isfinite(state).all()) else name
-    items: Iterator[tuple[Any, Any]] = iter(())
-    if isinstance(state, dict):
-        items = iter(state.items())
-    elif isinstance(state, list | tuple):
-        items = iter(enumerate(state))
-    return next((found for key, value in items if (found := not_finite(value, f"{name}.{key}"))), None)
 
 
 class Received:

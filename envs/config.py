@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Literal
+import math
+from dataclasses import dataclass, field, fields
+from numbers import Integral, Real
+from typing import Any, Literal
 
 from fbs.stability import check_rho
 
@@ -44,6 +46,7 @@ class EnvConfig:
     tremble: float = 0.2
 
     def __post_init__(self) -> None:
+        plain_numbers(self)
         _require(
             _is_int(self.depth) and 1 <= self.depth <= 200, "env.depth", self.depth, "a whole number from 1 to 200"
         )
@@ -86,6 +89,7 @@ class ProblemConfig:
     menu: int = 1
 
     def __post_init__(self) -> None:
+        plain_numbers(self)
         _require(self.path is None or isinstance(self.path, str), "problem.path", self.path, "a file's path")
         _require(
             isinstance(self.aggregators, list | tuple) and all(isinstance(a, str) for a in self.aggregators),
@@ -93,6 +97,7 @@ class ProblemConfig:
             self.aggregators,
             "a list of aggregators in written form",
         )
+        object.__setattr__(self, "aggregators", [str(a) for a in self.aggregators])
         _require(self.family in (None, "threshold", "table"), "problem.family", self.family, "'threshold' or 'table'")
         for key, low, high in (("size", 1, 10_000), ("width", 1, NARROW), ("menu", 1, 64)):
             value = getattr(self, key)
@@ -105,6 +110,29 @@ class ProblemConfig:
         )
 
 
+def plain_numbers(config: Any) -> None:
+    """Turn the numbers of a frozen configuration into Python's own: 3 and NumPy's 3.0 for a float into 3.0.
+
+    So configurations that say the same are equal and are recorded alike. A bool is no number; what is none stays as it
+    is, for the configuration to refuse.
+    """
+    for item in fields(config):
+        value = getattr(config, item.name)
+        if isinstance(value, bool):
+            continue
+        if item.type == "int" and isinstance(value, Integral):
+            object.__setattr__(config, item.name, int(value))
+        elif item.type == "float" and isinstance(value, Real):
+            object.__setattr__(config, item.name, _as_float(value))
+
+
+def _as_float(value: Real) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
+
+
 def _require(holds: object, key: str, value: object, expected: str) -> None:
     if not holds:
         raise ConfigError(f"{key} is {value!r}; expected {expected}")
@@ -115,4 +143,4 @@ def _is_int(value: object) -> bool:
 
 
 def _is_real(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and value == value
+    return isinstance(value, float) and not math.isnan(value)

@@ -16,6 +16,7 @@ from envs.game import Game
 from envs.render import outcome_text, place_text, response_text, sensitivity_text
 from envs.rules import ASSIGN, RUNNING, SAMPLE, State
 from envs.story import Round, Story, story
+from fbs.visible import visible
 
 ROWS = 6  # claims drawn; of a longer debate the last ones
 DISCS = 9  # sub-claims drawn; of a wider claim the first ones and the sampled one
@@ -133,7 +134,10 @@ def _words(axes: Any, game: Game, told: Story, here: Round, y: float) -> None:
     name = place_text(here.path)
     lines = [(name[0].upper() + name[1:], {"weight": "bold", "size": 11})]
     if here.text:
-        lines += [(line, {"size": 10}) for line in textwrap.wrap(here.text, 44, max_lines=2, placeholder=" ...")]
+        lines += [
+            (line, {"size": 10})
+            for line in textwrap.wrap(visible(here.text.strip()), 44, max_lines=2, placeholder=" ...")
+        ]
     if here.aggregator is not None and here.level > 0:
         written = textwrap.shorten(here.aggregator.written, 40, placeholder=" ...")
         lines.append((f"decided by: {written}", {"size": 10, "style": "italic"}))
@@ -145,7 +149,7 @@ def _words(axes: Any, game: Game, told: Story, here: Round, y: float) -> None:
         lines.append((f"the oracle answers {told.oracle}", {"size": 10, "weight": "bold"}))
     top = y + 0.2
     for text, style in lines:
-        axes.text(TEXT, top, text, va="center", **{"color": INK, **style})
+        axes.text(TEXT, top, text, va="center", parse_math=False, **{"color": INK, **style})  # $5 is a price
         top -= 0.25
 
 

@@ -14,6 +14,7 @@ from envs.game import Game
 from envs.rules import ACCEPT, ASSIGN, CHALLENGE, ENDINGS, ILLEGAL, RESPOND, RUNNING, SAMPLE, State
 from envs.story import Round, Story, story
 from fbs.stability import stable
+from fbs.visible import visible
 
 LISTED = 12  # sub-claims listed one by one
 
@@ -44,7 +45,7 @@ def transcript(game: Game, states: Sequence[State], pending: Sequence[int] = (),
 
 def heading(game: Game) -> str:
     """What is debated and under which rules, in one line."""
-    about = "A debate" if game.source is None else f"A debate about {game.source.source}"
+    about = "A debate" if game.source is None else f"A debate about {visible(game.source.source)}"
     truths = "Alice picks what is true" if game.adversarial else "what is true is given"
     return f"{about}: depth {game.depth}, rho {game.env.rho:g}; {truths}."
 
@@ -82,7 +83,7 @@ def sensitivity_text(game: Game, here: Round) -> str:
 
 def _claim_lines(here: Round, told: Story) -> list[str]:
     name = place_text(here.path)
-    lines = [f"{name[0].upper()}{name[1:]}, level {here.level}{': ' if here.text else ''}{here.text}"]
+    lines = [f"{name[0].upper()}{name[1:]}, level {here.level}{': ' if here.text else ''}{visible(here.text.strip())}"]
     if here.claimed is not None:
         lines.append(f"  Alice claims that it is {'true' if here.claimed else 'false'} ({here.claimed}).")
     if here.level == 0 and told.oracle is not None:
@@ -99,7 +100,7 @@ def _answer_lines(game: Game, here: Round) -> list[str]:
     lines = [f"  It is decided by '{written}'. She answers {answers} ({sensitivity_text(game, here)})."]
     sampled = -1 if here.response is None else here.response - SAMPLE
     listed = [i for i in range(len(here.texts)) if i < LISTED or i == sampled]
-    lines += [f"    {i}  {here.texts[i]}: {z[i]}" for i in listed]
+    lines += [f"    {i}  {visible(here.texts[i].strip())}: {z[i]}" for i in listed]
     if len(listed) < len(here.texts):
         lines.append(f"    and {len(here.texts) - len(listed)} more")
     return lines

@@ -12,6 +12,14 @@ Fraction(9, 5)
 
 from __future__ import annotations
 
+import os
+import signal
+import sys
+
+# `python -m fbs` imports this before its own module is even found: while we import there is nothing to save.
+if sys.argv[:1] == ["-m"] and signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+    signal.signal(signal.SIGINT, lambda *_: os._exit(130))
+
 from fbs.aggregator import (
     MAX_TABLE_WIDTH,
     MAX_WIDTH,

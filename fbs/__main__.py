@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import argparse
-import json
-import os
-import sys
 from collections import Counter
 from collections.abc import Iterable
 from itertools import chain
-from pathlib import Path
 from typing import Any, NoReturn
 
 from fbs.aggregator import AggregatorError, WeightError
 from fbs.certificate import Certificate
+from fbs.command import check_json, give, run_program
 from fbs.notation import GRAMMAR, NotationError, assignment, parse
 from fbs.sensitivity import sensitivity
+from fbs.visible import visible
+from fbs.whole_file import WriteError
 
 DESCRIPTION = """\
 Fractional block sensitivity of an aggregator f at an assignment z.
@@ -49,7 +48,7 @@ class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """One line, where argparse would print the usage as well."""
         hint = "; put what contains spaces in quotes" if message.startswith("unrecognized") else ""
-        self.exit(2, f"python -m fbs: error: {message}{hint}; see --help\n")
+        self.exit(2, f"python -m fbs: error: {visible(message)}{hint}; see --help\n")
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -57,6 +56,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser = _argument_parser()
     options = parser.parse_args(arguments)
     try:
+        check_json(options.json)
         z = assignment(options.assignment)
         if len(z) > MAX_WIDTH:
             parser.error(
@@ -65,13 +65,9 @@ def main(arguments: list[str] | None = None) -> int:
             )
         certificate = sensitivity(parse(options.aggregator, width=len(z)), z)
         certificate.verify()
-        if options.json not in (None, "-"):
-            _write(Path(options.json), certificate)
-    except (NotationError, AggregatorError, WeightError) as error:
+        give(as_json(certificate), report(certificate), options.json, indent=None)
+    except (NotationError, AggregatorError, WeightError, WriteError) as error:
         parser.error(str(error))
-    except OSError as error:
-        parser.error(f"cannot write {options.json}: {error.strerror}")
-    print(_json(certificate) if options.json == "-" else report(certificate))
     return 0
 
 
@@ -85,7 +81,9 @@ def _argument_parser() -> argparse.ArgumentParser:
     parser.add_argument("aggregator", metavar="AGGREGATOR", help="f, as in 'threshold 3,2,2,1,1 >= 5'")
     parser.add_argument("assignment", metavar="ASSIGNMENT", help="z, as in 11100")
     parser.add_argument(
-        "--json", metavar="PATH", help="also write the answer to a JSON file; - prints JSON and nothing else"
+        "--json",
+        metavar="PATH",
+        help="also write the answer to a JSON file, whose folder is made if need be; - prints JSON and nothing else",
     )
     return parser
 
@@ -193,19 +191,5 @@ def _cut(text: str, length: int = LINE) -> str:
     return text if len(text) <= length else f"{text[:length]}... ({len(text)} characters)"
 
 
-def _json(certificate: Certificate) -> str:
-    return json.dumps(as_json(certificate))
-
-
-def _write(path: Path, certificate: Certificate) -> None:
-    """Beside the path and renamed, so that no reader meets half a file."""
-    beside = path.parent / f"{path.name}.{os.getpid()}.tmp"
-    try:
-        beside.write_text(_json(certificate) + "\n", encoding="utf-8")
-        beside.replace(path)
-    finally:
-        beside.unlink(missing_ok=True)
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    run_program("python -m fbs", main)

@@ -324,9 +324,10 @@ def test_the_table_is_aligned_short_and_harmless() -> None:
     assert "Too sensitive at rho 9: 22 of 30" in lines and "Stable at rho 9: 8 of 30" in lines
     assert "  ... and 17 more" in lines and "  ... and 3 more" in lines
     rows = lines[lines.index("Too sensitive at rho 9: 22 of 30") + 1 :][:6]
-    assert len({row.index("claim ") if i else row.rindex("claim") for i, row in enumerate(rows)}) == 1
+    assert len({row.index("claim\\t") if i else row.rindex("claim") for i, row in enumerate(rows)}) == 1
     assert [row.split()[1] for row in rows[1:]] == ["31", "30", "29", "28", "27"]  # the worst first
     assert all(len(line) <= 160 and line.isprintable() for line in lines)
+    assert "claim\\t29\\x1b[31m very" in rows[1]
     assert "11 human answers instead of all 4,212" in " ".join(lines)
 
 

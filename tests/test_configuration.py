@@ -117,6 +117,8 @@ def test_differing_names_the_keys_and_leaves_out_those_that_change_no_weight():
         (["--seed", "-1"], ["seed", "-1"]),
         (["--seed", "1.5"], ["seed", "int"]),
         (["--threads", "0"], ["threads", "0"]),
+        (["--threads", "1000000"], ["threads", "1000000", "1 to 1024"]),
+        (["--debates", "1000001"], ["debates", "1000001", "1 to 1000000"]),
         (["--resume", "maybe"], ["resume", "maybe"]),
         (["--seed"], ["--seed", "argument"]),
         (["stray"], ["stray"]),
@@ -200,3 +202,66 @@ def test_learner_settings_beyond_any_machine_are_refused(key, value):
 def test_a_path_that_is_no_text_is_refused():
     with pytest.raises(ConfigError, match=r"problem\.path"):
         ProblemConfig(path=3)
+
+
+@pytest.mark.parametrize("kind", [EnvConfig, ProblemConfig, LearnerConfig, TrainConfig])
+def test_numbers_of_any_library_are_taken_and_recorded_as_pythons(kind):
+    from fractions import Fraction
+
+    import numpy as np
+
+    plain = kind()
+    for whole, real in ((np.int64, np.float64), (np.uint8, np.float32), (int, int), (int, Fraction)):
+        values = {}
+        for field in dataclasses.fields(kind):
+            value = getattr(plain, field.name)
+            if field.type == "int":
+                values[field.name] = whole(min(value, 255))
+            elif field.type == "float":
+                values[field.name] = real(min(round(value) or 1, 1) if field.name != "noise" else 0)
+        if kind is EnvConfig:
+            values["query_cost"] = real(0)
+        made = kind(**values)
+        for name, value in values.items():
+            assert type(getattr(made, name)) is type(getattr(plain, name)), name
+            assert getattr(made, name) == value
+        recorded = made.recorded if kind is TrainConfig else dataclasses.asdict(made)
+        assert yaml.safe_load(yaml.safe_dump(recorded)) == recorded
+
+
+def test_lists_and_texts_of_numpy_are_recorded_as_pythons():
+    import numpy as np
+
+    made = ProblemConfig(aggregators=(np.str_("majority 3"),))
+    assert made == ProblemConfig(aggregators=["majority 3"])
+    assert yaml.safe_load(yaml.safe_dump(dataclasses.asdict(made)))["aggregators"] == ["majority 3"]
+
+
+def test_an_environment_takes_numbers_of_numpy():
+    import numpy as np
+
+    from envs import fbs_debate_v0
+
+    env = fbs_debate_v0.env(depth=np.int64(2), rho=np.float64(3), problem={"menu": np.int8(1)})
+    assert env.unwrapped.game.env == EnvConfig()
+
+
+@pytest.mark.parametrize(
+    ("kind", "values"),
+    [
+        (EnvConfig, {"depth": True}), (EnvConfig, {"depth": 2.0}), (EnvConfig, {"rho": True}),
+        (EnvConfig, {"rho": "3"}),
+        (EnvConfig, {"rho": None}), (EnvConfig, {"rho": 10**400}), (EnvConfig, {"noise": 1j}),
+        (ProblemConfig, {"menu": 1.0}), (ProblemConfig, {"seed": False}), (ProblemConfig, {"seed": [1]}),
+        (LearnerConfig, {"batch": 64.0}), (LearnerConfig, {"clip": True}), (LearnerConfig, {"clip": "wide"}),
+        (LearnerConfig, {"magnet": None}), (LearnerConfig, {"learning_rate": math.nan}), (TrainConfig, {"seed": 1.0}),
+        (TrainConfig, {"seed": True}),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_what_is_no_number_is_refused_by_name(kind, values):
+    import numpy as np
+
+    for value in (*values.values(), np.bool_(True)):
+        with pytest.raises(ConfigError, match=rf"{next(iter(values))}[ :]"):
+            kind(**dict.fromkeys(values, value))

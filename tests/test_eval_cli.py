@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +14,8 @@ import pytest
 
 import eval as program
 import train
-from agents import report
+from agents import report, training
+from agents.lock import hold
 from agents.run_folder import RunFolder
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -134,6 +137,25 @@ def test_run_repeats_the_summary(trained, capsys):
     assert found["seconds"] > 0
 
 
+def test_a_run_in_progress_can_be_measured(trained, capsys):
+    with hold(trained):
+        assert result(capsys, "run", trained, "--debates", 20)["iteration"] == 2
+
+
+def test_a_checkpoint_of_other_networks_is_named(trained, tmp_path, capsys):
+    import torch
+
+    folder = RunFolder(tmp_path / "run")
+    shutil.copytree(trained, folder.path)
+    checkpoint = torch.load(folder.last, weights_only=True)
+    checkpoint["learner"]["bob_average"].popitem()
+    torch.save(checkpoint, folder.last)
+    for arguments in (["run", folder], ["match", "--bob", folder, "--debates", 10]):
+        line = refusal(capsys, *arguments)
+        assert str(folder.last) in line
+        assert "learner.bob_average." in line
+
+
 def test_run_shows_the_table_and_takes_the_best_checkpoint(trained, capsys):
     assert program.main(["run", str(trained), "--checkpoint", "best", "--debates", "20"]) == 0
     out = capsys.readouterr().out
@@ -179,6 +201,8 @@ def test_runs_of_different_games_need_a_configuration(trained, tmp_path, capsys)
         (["match", "--bob", "best_response"], ["best response", "eval.py run"]),
         (["match", "--bob", "runs/none"], ["runs/none"]),
         (["match", "--debates", "0"], ["debates", "0"]),
+        (["match", "--debates", "1000000001"], ["debates", "1000000001", "1 to 1000000000"]),
+        (["run", "{run}", "--debates", "1000001"], ["debates", "1000001", "1 to 1000000"]),
         (["match", "--seed", "-1"], ["seed", "-1"]),
         (["match", "--env.rhoo", "3"], ["env.rhoo", "env.rho"]),
         (["match", "--env.rho", "1"], ["env.rho", "no stable candidate"]),
@@ -195,10 +219,81 @@ def test_runs_of_different_games_need_a_configuration(trained, tmp_path, capsys)
     ],
     ids=" ".join,
 )
-def test_mistakes_are_named(capsys, problems, monkeypatch, arguments, words):
+def test_mistakes_are_named(capsys, problems, trained, monkeypatch, arguments, words):
     monkeypatch.chdir(problems)
-    line = refusal(capsys, *(argument.format(tree="tree.json") for argument in arguments))
+    line = refusal(capsys, *(argument.format(tree="tree.json", run=trained) for argument in arguments))
     assert [word for word in words if word not in line] == []
+
+
+@pytest.mark.parametrize("command", ["run", "match", "audit", "theorems"])
+@pytest.mark.parametrize(
+    ("place", "reason"),
+    [("/dev/null/x.json", "Not a directory"), ("{here}", "Is a directory"), ("", "Is a directory"),
+     ("{here}/tree.json/x.json", "Not a directory"), ("{here}/" + 300 * "x", "File name too long")],
+)  # fmt: skip
+def test_json_to_where_nothing_can_be_written_is_noticed_before_the_work(
+    trained, problems, capsys, monkeypatch, command, place, reason
+):
+    import agents.audit
+    import agents.match
+    import agents.theorems.report
+
+    for module, name in ((training, "conclude"), (agents.match, "match"), (agents.audit, "audit"),
+                         (agents.theorems.report, "report")):  # fmt: skip
+        monkeypatch.setattr(module, name, lambda *_, **__: pytest.fail("the work was begun"))
+    extra = {"run": [trained], "audit": [problems / "tree.json"]}.get(command, [])
+    before = sorted(problems.iterdir())
+    line = refusal(capsys, command, *extra, "--json", place.format(here=problems))
+    assert line.startswith(f"eval.py {command}: error: --json: cannot write ")
+    assert reason in line
+    assert sorted(problems.iterdir()) == before
+
+
+def test_json_over_the_file_that_is_read_is_refused(problems, capsys):
+    file = problems / "tree.json"
+    for arguments in (["audit", file], ["match", "--problem.path", file]):
+        assert "is what is read" in refusal(capsys, *arguments, "--json", f"{problems}/./tree.json")
+    assert json.loads(file.read_text()) == TREE
+
+
+def test_a_read_only_file_is_not_replaced(problems, capsys, monkeypatch):
+    monkeypatch.setattr("os.access", lambda path, mode: False)  # the superuser may do everything
+    (problems / "old.json").write_text("{}")
+    assert "Permission denied" in refusal(capsys, "audit", problems / "tree.json", "--json", problems / "old.json")
+
+
+def test_the_result_is_printed_though_its_file_cannot_be_written(trained, problems, capsys):
+    """A device that is always full: there is no way to tell beforehand."""
+    for arguments, words in (
+        (["run", trained, "--debates", 20], "worst-case catch"),
+        (["match", "--debates", 20], "oracle queries"),
+        (["audit", problems / "tree.json"], "Root claim"),
+    ):
+        assert program.main([*map(str, arguments), "--json", "/dev/full"]) == 2
+        captured = capsys.readouterr()
+        assert words in captured.out
+        assert captured.err.endswith("error: --json: cannot write /dev/full: No space left on device\n")
+
+
+def test_control_characters_are_written_out_but_json_keeps_them(problems, capsys):
+    file, text = problems / "tree.json", "red \x1b[31m\nand\ttab\N{RIGHT-TO-LEFT OVERRIDE}"
+    file.write_text(json.dumps({**TREE, "claim": text}))
+    assert program.main(["audit", str(file)]) == 0
+    out = capsys.readouterr().out
+    assert out.replace("\n", "").isprintable()
+    assert r"Root claim: red \x1b[31m\nand\ttab\u202e" in out
+    assert result(capsys, "audit", file)["claims"][0]["claim"] == text
+    line = refusal(capsys, "audit", f"{problems}/\x1b[31m.json")
+    assert r"\x1b[31m.json" in line
+
+
+def test_text_that_the_terminal_cannot_show_is_escaped(problems):
+    file = problems / "tree.json"
+    file.write_text(json.dumps({**TREE, "claim": "Ça \N{SNOWMAN}"}))
+    done = subprocess.run([sys.executable, "eval.py", "audit", str(file)], cwd=ROOT, capture_output=True, text=True,
+                          env={**os.environ, "PYTHONIOENCODING": "ascii"})  # fmt: skip
+    assert done.returncode == 0
+    assert "Root claim: \\xc7a \\u2603" in done.stdout
 
 
 def test_unknown_commands_and_none(capsys):

@@ -136,12 +136,14 @@ def test_report_of_a_wide_assignment_is_short(f: str, z: str) -> None:
 
 
 def test_json_file_beside_the_report(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = tmp_path / "answer.json"
+    path, new = tmp_path / "answer.json", tmp_path / "new" / "folder" / "answer.json"
     path.write_text("old")
-    assert main(["majority", "111", "--json", str(path)]) == 0
-    assert "verified" in capsys.readouterr().out
-    assert json.loads(path.read_text())["value"]["exact"] == "3/2"
-    assert list(tmp_path.iterdir()) == [path]  # the temporary file has been renamed
+    for file in (path, new):
+        assert main(["majority", "111", "--json", str(file)]) == 0
+        assert "verified" in capsys.readouterr().out
+        assert json.loads(file.read_text())["value"]["exact"] == "3/2"
+        assert list(file.parent.iterdir()) == [file]  # the temporary file has been renamed
+        file.unlink()
 
 
 @pytest.mark.parametrize(
@@ -149,14 +151,16 @@ def test_json_file_beside_the_report(tmp_path: Path, capsys: pytest.CaptureFixtu
     [
         ([], "required: AGGREGATOR, ASSIGNMENT"),
         (["majority"], "required: ASSIGNMENT"),
+        (["maj\x1b[31mority", "110"], r"\x1b[31m"),
         (["majority", "1102"], "one 0 or 1 for each sub-claim"),
         (["majority", ""], "1 to 100000 bits"),
         (["majorty", "110"], "expected majority"),
         (["and 4", "110"], "has 4 sub-claims, where 3 are given"),
         (["at_least", "3", "110"], "put what contains spaces in quotes"),
         (["majority", "110", "--jsn", "-"], "unrecognized arguments"),
-        (["majority", "110", "--json", "no/such/folder/x.json"], "cannot write no/such/folder/x.json"),
-        (["majority", "110", "--json", "."], "cannot write ."),
+        (["majority", "110", "--json", "/dev/null/x.json"], "--json: cannot write /dev/null/x.json: Not a directory"),
+        (["majority", "110", "--json", "."], "--json: cannot write .: Is a directory"),
+        (["majority", "110", "--json", ""], "--json: cannot write '': Is a directory"),
         (
             ["threshold " + ",".join(str(10**9 + i) for i in range(20)) + f" >= {10**10}", "1" * 20],
             "divide the weights",
@@ -173,6 +177,36 @@ def test_a_mistake_is_one_line_and_status_2(
     assert output.out == ""
     assert output.err.count("\n") == 1
     assert message in output.err
+
+
+def test_a_mistake_leaves_no_folder(tmp_path: Path) -> None:
+    with pytest.raises(SystemExit):
+        main(["majorty", "111", "--json", str(tmp_path / "new" / "answer.json")])
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_answer_is_printed_though_the_file_cannot_be_written(capsys: pytest.CaptureFixture[str]) -> None:
+    """A device that is always full: there is no way to tell beforehand."""
+    with pytest.raises(SystemExit) as stopped:
+        main(["majority", "111", "--json", "/dev/full"])
+    output = capsys.readouterr()
+    assert stopped.value.code == 2
+    assert "verified" in output.out
+    assert "--json: cannot write /dev/full: No space left on device" in output.err
+    assert Path("/dev/full").is_char_device()
+
+
+def test_json_to_a_pipe_or_through_a_link_leaves_these_in_place(tmp_path: Path) -> None:
+    pipe, link, target = tmp_path / "pipe", tmp_path / "link.json", tmp_path / "target.json"
+    os.mkfifo(pipe)
+    target.write_text("old")
+    link.symlink_to(target)
+    reader = subprocess.Popen(["cat", pipe], stdout=subprocess.PIPE, text=True)
+    assert main(["majority", "111", "--json", str(pipe)]) == 0
+    assert json.loads(reader.communicate(timeout=30)[0])["value"]["exact"] == "3/2"
+    assert main(["majority", "111", "--json", str(link)]) == 0
+    assert link.is_symlink()
+    assert json.loads(target.read_text())["value"]["exact"] == "3/2"
 
 
 def test_a_packing_that_would_fill_the_memory_is_not_listed(capsys: pytest.CaptureFixture[str]) -> None:
@@ -196,3 +230,63 @@ def test_help_explains_the_grammar(capsys: pytest.CaptureFixture[str]) -> None:
     text = capsys.readouterr().out
     for word in ("majority", "at_least", "symmetric", "threshold", "table", "examples:", "--json"):
         assert word in text
+
+
+def interrupting(folder: Path, module: str, *, then: str) -> dict[str, str]:
+    """An environment in which the import of `module` is interrupted, and what comes of it."""
+    (folder / f"{module}.py").write_text(f"import os, signal\nos.kill(os.getpid(), signal.SIGINT)\n{then}\n")
+    return os.environ | {"PYTHONPATH": f"{folder}{os.pathsep}{ROOT}", "OMP_NUM_THREADS": "1"}
+
+
+COMMANDS = {
+    "fbs": ["-m", "fbs", "majority", "110"],
+    "eval": ["eval.py", "match", "--debates", "10"],
+    "train": ["train.py"],
+}
+
+
+@pytest.mark.parametrize("module", ["argparse", "numpy"])
+@pytest.mark.parametrize("command", COMMANDS)
+def test_an_interrupt_while_a_command_imports_is_silent(command: str, module: str, tmp_path: Path) -> None:
+    environment = interrupting(tmp_path, module, then="raise ImportError('went on')")
+    done = subprocess.run([sys.executable, *COMMANDS[command]], cwd=ROOT, capture_output=True, env=environment)
+    assert (done.returncode, done.stdout, done.stderr) == (130, b"", b"")
+
+
+@pytest.mark.parametrize("then", ["import time; time.sleep(60)", "raise ImportError('initialization failed')"])
+def test_an_interrupt_inside_a_late_import_is_one_line(then: str, tmp_path: Path) -> None:
+    """The second is what an extension module makes of it."""
+    environment = interrupting(tmp_path, "torch", then=then)
+    command = [sys.executable, ROOT / "train.py", "--config", ROOT / "configs" / "smoke.yaml"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, env=environment, timeout=30)
+    assert (done.returncode, done.stdout) == (130, "")
+    assert done.stderr.startswith("train.py: interrupted")
+    assert done.stderr.count("\n") == 1
+
+
+def test_who_ignores_interrupts_goes_on_ignoring_them(tmp_path: Path) -> None:
+    environment = interrupting(tmp_path, "yaml", then="raise ImportError('went on')")
+    command = ["sh", "-c", f"trap '' INT; exec {sys.executable} train.py"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, env=environment, timeout=30)
+    assert "went on" in done.stderr
+
+
+@pytest.mark.parametrize("arguments", [COMMANDS["fbs"], COMMANDS["eval"], ["eval.py", "--help"]], ids=" ".join)
+def test_a_reader_who_leaves_is_answered_by_silence(arguments: list[str]) -> None:
+    gone, output = os.pipe()
+    os.close(gone)
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
+    command = [sys.executable, *arguments]
+    done = subprocess.run(command, cwd=ROOT, stdout=output, stderr=subprocess.PIPE, env=environment, timeout=60)
+    os.close(output)
+    assert (done.returncode, done.stderr) == (141, b"")
+
+
+def test_full_and_closed_standard_output() -> None:
+    command = f'{sys.executable} -m fbs majority 110 "$@"'
+    for redirected, status, words in (
+        (">/dev/full", 2, "python -m fbs: error: standard output: No space left on device\n"),
+        (">&-", 0, ""),
+    ):
+        done = subprocess.run(["sh", "-c", f"{command} {redirected}"], cwd=ROOT, stderr=subprocess.PIPE, text=True)
+        assert (done.returncode, done.stderr) == (status, words)

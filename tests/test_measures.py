@@ -209,7 +209,7 @@ def test_privileged_bobs_are_not_compared_with_the_value() -> None:
     found = of(game(), "worst_case", "informed")
     assert found["worst_case_catch"] == pytest.approx(1)
     assert found["exploitability"] == {"alice": 0, "bob": None}
-    assert found["catch_ratio"] is None and found["nash_conv"] is None
+    assert found["catch_ratio"] == {"mean": None, "min": None} and found["nash_conv"] is None
     seeing = of(game(bob_sees="truth"), "worst_case", "informed")
     assert seeing["game_value"] == 1 and seeing["exploitability"] == {"alice": 0, "bob": 0}
 
@@ -217,7 +217,9 @@ def test_privileged_bobs_are_not_compared_with_the_value() -> None:
 def test_what_is_too_large_is_none() -> None:
     g = game(["threshold 1,1,1,1,1,1,1,1,1,1,2 >= 6"], rho=6.0)
     found = of(g, "honest", "lp", debates=64)
-    assert found["game_value"] is found["worst_case_catch"] is found["catch_ratio"] is found["nash_conv"] is None
+    assert found["game_value"] is found["worst_case_catch"] is found["nash_conv"] is None
+    assert found["catch_ratio"] == {"mean": None, "min": None}
+    assert found["challenge_errors"] == {"stable": None, "unstable": None}
     assert found["completeness"]["mean"] == 1
     wide = of(game(["majority 11"], rho=6.0), "worst_case", "lp", debates=64)
     assert wide["catch_ratio"]["mean"] == pytest.approx(1) and wide["exploitability"] == {"alice": None, "bob": 0}
@@ -235,7 +237,7 @@ def test_a_claim_tree() -> None:
     g = Game(EnvConfig(rho=2.0), tree)
     found = of(g, "worst_case", "lp")
     assert found["worst_case_catch"] == pytest.approx(1 / 2)
-    assert found["game_value"] is None and found["catch_ratio"] is None and found["nash_conv"] is None
+    assert found["game_value"] is None and found["catch_ratio"]["mean"] is None and found["nash_conv"] is None
     assert found["challenge_errors"] == {"stable": 0.0, "unstable": None}
     assert found["honest_unstable"] == 0 and found["completeness"]["mean"] == 1
     assert found["bound"] == 1 / 2

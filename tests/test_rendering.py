@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import warnings
 from typing import Any
@@ -49,6 +50,33 @@ class TestRendering:
     def test_people_get_the_lines_as_they_come(self, capsys: pytest.CaptureFixture) -> None:
         self.finished(render_mode="human")
         assert capsys.readouterr().out == self.finished(render_mode="ansi").render()
+
+    @pytest.mark.parametrize(
+        ("text", "shown"),
+        [
+            ("red \x1b[31m\a", r"red \x1b[31m\x07"),
+            ("two\nlines\tand a tab\n", r"two\nlines\tand a tab"),
+            ("\x9b31m \u2028 \x7f", r"\x9b31m \u2028 \x7f"),
+            ("a \u202eb", r"a \u202eb"),
+            ("Ça \N{NO-BREAK SPACE}\N{SNOWMAN} می‌خواهم 日本", "Ça \N{NO-BREAK SPACE}\N{SNOWMAN} می‌خواهم 日本"),
+            ("from $5 to $\\frac{6", "from $5 to $\\frac{6"),
+        ],
+    )
+    def test_other_peoples_text_does_no_harm(self, text: str, shown: str, tmp_path: Any) -> None:
+        """What would move a terminal's cursor is written out; what matplotlib would read as a formula is drawn."""
+        leaf = {"claim": text, "answer": 1}
+        (tmp_path / "tree.json").write_text(json.dumps({"claim": text, "aggregator": "and", "children": [leaf] * 2}))
+        for mode in ("ansi", "rgb_array"):
+            env = fbs_debate_v0.env(problem=str(tmp_path / "tree.json"), rho=9, p_false=0, render_mode=mode)
+            env.reset(seed=0)
+            for action in (1, 1, 2):
+                env.step(action)
+            with warnings.catch_warnings():
+                warnings.filterwarnings("ignore", "Glyph")  # the font need not have every letter
+                rendered = env.render()
+            if mode == "ansi":
+                assert f"The root claim, level 1: {shown}" in rendered.split("\n")
+                assert f"    0  {shown}: 1" in rendered.split("\n")
 
     def test_every_ending_is_told(self) -> None:
         env = fbs_debate_v0.env(render_mode="ansi", rho=2, root_claim="free")

@@ -6,7 +6,9 @@ The expected weights are those of a run that nobody touched; nothing else could 
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -17,7 +19,7 @@ import torch
 
 import train
 from agents import training
-from agents.run_folder import RunFolder, load_checkpoint
+from agents.run_folder import RunError, RunFolder, load_checkpoint
 
 ROOT = Path(__file__).resolve().parent.parent
 ITERATIONS = 9
@@ -28,7 +30,8 @@ TINY = [
 ]  # fmt: skip
 # train.py, without the pictures: they cost more than all else here.
 PROGRAM = (
-    "import sys, train; from agents import report; report.can_picture = lambda game: False; sys.exit(train.main())"
+    "import train; from agents import report; report.can_picture = lambda game: False; "
+    'from fbs.command import run_program; run_program("train.py", train.main)'
 )
 
 
@@ -150,6 +153,59 @@ def test_sigint_saves_and_says_how_to_go_on(untouched, tmp_path, capfd):
     # The command it printed, word for word: no configuration is repeated in it.
     assert train.main(["--run_dir", str(folder), "--resume", "auto"]) == 0
     assert f"tensorboard --logdir '{folder}'" in capfd.readouterr().out
+    assert_identical(final_state(untouched), final_state(folder))
+
+
+def test_a_second_session_in_the_folder_is_refused_until_the_first_has_died(untouched, tmp_path, capsys):
+    folder = tmp_path / "run"
+    with in_its_own_process(folder, "--resume", "auto") as process:
+        wait_for(process, "iteration 0 of 9")
+        process.send_signal(signal.SIGSTOP)
+        before = sorted(entry.name for entry in folder.iterdir())
+        assert run(folder, "--resume", "auto") == 2
+        line = capsys.readouterr().err
+        assert line.count("\n") == 1
+        assert f"another train.py (process {process.pid}) is at work in {folder}" in line
+        assert sorted(entry.name for entry in folder.iterdir()) == before
+        process.send_signal(signal.SIGKILL)
+        process.wait(timeout=30)
+    assert run(folder, "--resume", "auto") == 0
+    assert_identical(final_state(untouched), final_state(folder))
+
+
+def test_of_two_that_begin_at_once_one_is_refused(tmp_path):
+    from agents.configuration import TrainConfig
+
+    first, second = RunFolder(tmp_path / "run"), RunFolder(tmp_path / "run")
+    config = TrainConfig()
+    assert first.open(config) is None and second.open(config) is None
+    first.begin(config)
+    with pytest.raises(RunError, match="is at work"):
+        second.begin(config)
+    first.release()
+    with pytest.raises(RunError, match="has begun a run"):
+        second.begin(config)
+
+
+def test_without_locks_nothing_is_locked(tmp_path, monkeypatch):
+    """A network file system that knows none must not keep anybody from training."""
+    import fcntl
+
+    def refused(*_):
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr(fcntl, "flock", refused)
+    assert run(tmp_path / "run") == 0
+
+
+def test_a_reader_of_the_log_who_leaves_ends_the_run_quietly_and_it_can_go_on(untouched, tmp_path):
+    folder = tmp_path / "run"
+    command = f"{sys.executable} -c '{PROGRAM}' {' '.join(map(shlex.quote, TINY))} --run_dir {folder} 2>&1 | head -1"
+    program = f"set -o pipefail; {command}"
+    done = subprocess.run(["bash", "-c", program], cwd=ROOT, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (141, "")
+    assert done.stdout.startswith("iteration 0 of 9: ")
+    assert run(folder, "--resume", "auto") == 0
     assert_identical(final_state(untouched), final_state(folder))
 
 

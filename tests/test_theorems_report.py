@@ -116,6 +116,16 @@ def test_json_to_standard_output_and_the_same_again(fake, tmp_path, capsys):
     assert same[0] == same[1] and same[0]["seed"] == 3
 
 
+def test_the_rows_are_printed_though_the_report_cannot_be_written(fake, tmp_path, capsys, monkeypatch):
+    out = tmp_path / "out"
+    fake(exact("One is one", "counting", 1, "=", 1))
+    monkeypatch.setattr(report, "render", lambda *_: out.write_text("a file stands where the folder was to be") and "")
+    assert program.main(["theorems", "--quick", "--out", str(out)]) == 2
+    captured = capsys.readouterr()
+    assert "1 of 1 rows hold" in captured.out
+    assert f"--out: cannot write {out}/report.json: Not a directory" in captured.err
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import math
+import os
+import random
+import resource
+import shutil
 from pathlib import Path
 
 import pytest
@@ -13,6 +18,7 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 
 import train
 from agents import report, training
+from agents.configuration import load_train_config
 from agents.run_folder import RunFolder, load_checkpoint
 
 TINY = [
@@ -70,7 +76,7 @@ def test_exploitability_of_bob_is_twice_what_his_worst_case_lacks_on_false_claim
 
 
 def test_run_folder_holds_what_it_should(finished):
-    names = {entry.name.split(".")[0] for entry in finished.iterdir()}
+    names = {entry.name.split(".")[0] for entry in finished.iterdir() if entry.name != ".lock"}
     assert names == {"config", "checkpoints", "events", "summary"}
     assert {entry.name for entry in (finished / "checkpoints").iterdir()} == {"last.pt", "best.pt"}
     config = yaml.safe_load((finished / "config.yaml").read_text())
@@ -146,6 +152,23 @@ def test_json_to_standard_output_is_all_that_is_printed_there(finished, tmp_path
     assert {key for key in old if old[key] != new[key]} <= {"seconds"}
 
 
+def test_json_that_cannot_be_written_is_noticed_before_training(tmp_path, capsys):
+    for place in ("/dev/null/x.json", str(tmp_path), ""):
+        assert run(tmp_path / "run", "--json", place) == 2
+        assert "--json: cannot write" in refusal(capsys)
+        assert not (tmp_path / "run").exists()
+
+
+def test_the_table_is_printed_though_json_cannot_be_written(tmp_path, capsys, monkeypatch):
+    """A device that is always full: there is no way to tell beforehand."""
+    monkeypatch.setattr(report, "can_picture", lambda game: False)
+    assert run(tmp_path / "run", "--json", "/dev/full") == 2
+    captured = capsys.readouterr()
+    assert "worst-case catch" in captured.out
+    assert captured.err.endswith("train.py: error: --json: cannot write /dev/full: No space left on device\n")
+    assert (tmp_path / "run" / "summary.json").is_file()
+
+
 def test_a_finished_run_says_so(finished, capsys):
     for resume in (["--resume"], ["--resume", "auto"]):
         assert run(finished, *resume) == 0
@@ -214,6 +237,148 @@ class Payload:
         return Path.touch, (self.file,)
 
 
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ([1, 2], "it holds a list"),
+        ({"format": 2}, "format is 2; expected 1"),
+        ({"format": None}, "format is missing"),
+        ({"best": None}, "best is missing"),
+        ({"config": "rho 3"}, "config is 'rho 3'"),
+        ({"config": {"env": {3: 4}}}, "config is a dict; expected settings"),
+        ({"config": {"env": torch.zeros(2)}}, "config is a dict; expected settings"),
+        ({"config": {}}, "env: None, now"),
+        ({"problem_digest": 3}, "problem_digest is 3"),
+        ({"iteration": -1}, "iteration is -1"),
+        ({"iteration": 2.0}, "iteration is 2.0"),
+        ({"iteration": 3}, "learner.iteration is not 3"),
+        ({"iteration": 5, "learner.iteration": 5}, "iteration is 5 of 4"),
+        ({"seconds": "long"}, "seconds is 'long'"),
+        ({"seconds": math.nan}, "seconds is nan"),
+        ({"best": {"score": 0.5}}, "best is a dict"),
+        ({"learner": torch.zeros(3)}, "learner is a tensor"),
+        ({"learner": {"iteration": 4}}, "learner.alice is missing"),
+        ({"learner.bob": None}, "learner.bob is missing"),
+        ({"learner.critics": {}}, "learner.critics is unknown"),  # another learner's
+        ({"learner.values": torch.zeros(7)}, "learner.values has the shape (7,) of float"),
+        ({"learner.values": 3}, "learner.values is 3"),
+        ({"learner.bob": {"network.each.weight": torch.full((1, 8), math.inf)}}, "not finite"),
+        ({"learner.generator": torch.zeros(5056, dtype=torch.uint8)}, "mt19937"),  # torch's own words
+        ({"learner.optimizer": {"state": {0: {}}, "param_groups": []}}, "learner.optimizer.param_groups are 0, not 1"),
+    ],
+    ids=str,
+)
+def test_a_checkpoint_made_by_hand_is_refused(finished, tmp_path, capsys, change, words):
+    folder = RunFolder(tmp_path / "run")
+    folder.last.parent.mkdir(parents=True)
+    folder.config.write_bytes(RunFolder(finished).config.read_bytes())
+    checkpoint = torch.load(RunFolder(finished).last, weights_only=True)
+    if isinstance(change, dict):
+        for name, value in change.items():
+            *outer, key = name.split(".")
+            inner = checkpoint[outer[0]] if outer else checkpoint
+            inner.pop(key) if value is None else inner.update({key: value})
+    torch.save(checkpoint if isinstance(change, dict) else change, folder.last)
+    assert train.main(["--run_dir", str(folder), "--resume"]) == 2
+    line = refusal(capsys)
+    assert str(folder.last) in line
+    assert "--run_dir" in line
+    assert words in line
+
+
+def places(state, outer=()):
+    """Every place in nested dicts and lists, as the keys that lead there."""
+    items = state.items() if isinstance(state, dict) else enumerate(state) if isinstance(state, list | tuple) else ()
+    for key, value in items:
+        yield (*outer, key)
+        yield from places(value, (*outer, key))
+
+
+def change(state, place, value):
+    """A copy of the nested state with another value, or none, at that place."""
+    if not place:
+        return value
+    key, *inner = place
+    if isinstance(state, dict):
+        left = {k: v for k, v in state.items() if k != key}
+        return left if not inner and value is None else left | {key: change(state[key], inner, value)}
+    items = list(state)
+    items[key : key + 1] = [] if not inner and value is None else [change(state[key], inner, value)]
+    return type(state)(items)
+
+
+@pytest.mark.parametrize("name", ["mmd", "ppo"])
+def test_whatever_is_changed_in_a_learners_state_is_refused_or_does_no_harm(name, tmp_path):
+    """At every kind of place: nothing there, text, a number, a tensor of another size; then one more round."""
+    from agents.checkpoint import CheckpointError, restore
+
+    config = load_train_config([*TINY, "--learner.name", name])[0]
+    game = training.training_game(config)
+    learner = training.new_learner(config, game)
+    learner.step()
+    rest = {"format": 1, "config": {}, "problem_digest": None, "iteration": 1, "seconds": 1.0,
+            "best": {"score": 0.0, "iteration": 0}}  # fmt: skip
+    state, refused, file = learner.state_dict(), 0, tmp_path / "last.pt"
+    sample = random.Random(0).sample(list(places(state)), 40)
+    sample += [("optimizer", "param_groups", 0, key) for key in state["optimizer"]["param_groups"][0]]
+    sample += [("generator",), ("iteration",), ("optimizer", "state", 0, "step"), ("optimizer", "state", 0)]
+    for number, place in enumerate(sample):
+        value = (None, "text", 10**6, torch.zeros(2, 3), math.nan)[number % 5]
+        torch.save({**rest, "learner": change(state, place, value)}, file)
+        learner = training.new_learner(config, game)
+        try:
+            restore(learner, load_checkpoint(file))
+        except CheckpointError as error:
+            refused += 1
+            assert str(file) in str(error), place
+            continue
+        learner.step()
+    assert refused > 35
+
+
+@pytest.mark.parametrize(
+    ("edit", "words"),
+    [
+        (lambda text: text.replace("  rho: 2.0\n", ""), ["the key env.rho is missing"]),
+        (lambda text: text.replace("  rho: 2.0\n", "  rho: 2.0\n  rhoo: 2\n"), ["unknown key env.rhoo", "env.rho?"]),
+        (lambda text: text + "device: tpu\n", ["unknown key device"]),
+        (lambda text: text.replace("rho: 2.0", "rho: high"), ["env.rho", "high"]),
+        (lambda text: text.replace("learning_rate: 0.003", "learning_rate: fast"), ["learner.learning_rate", "fast"]),
+        (lambda text: text.replace("hidden: 8", "hidden: null"), ["learner.hidden", "None"]),
+        (lambda text: "env: 3\n" + text[text.index("problem:") :], ["env is 3"]),
+        (lambda text: "[1, 2]", ["[1, 2]"]),
+        (lambda text: "", ["None"]),
+        (lambda text: "env: {", ["cannot be read", "line 1"]),
+        (lambda text: "[" * 1000, ["cannot be read"]),
+        (lambda text: "\x00", ["cannot be read"]),
+    ],
+)
+def test_a_run_folders_broken_or_foreign_configuration_is_named(finished, tmp_path, capsys, edit, words):
+    import eval as evaluation
+
+    folder = RunFolder(tmp_path / "run")
+    shutil.copytree(finished, folder.path)
+    folder.summary.unlink()
+    folder.config.write_text(edit(folder.config.read_text()))
+    for call in (
+        lambda: train.main(["--run_dir", str(folder), "--resume", "auto"]),
+        lambda: evaluation.main(["run", str(folder)]),
+        lambda: evaluation.main(["match", "--bob", str(folder)]),
+    ):
+        assert call() == 2
+        captured = capsys.readouterr()
+        assert captured.err.count("\n") == 1
+        assert str(folder.config) in captured.err
+        assert [word for word in words if word not in captured.err] == []
+
+
+def test_a_configuration_without_what_changes_no_weight_is_taken(finished, tmp_path):
+    folder = RunFolder(tmp_path / "run")
+    shutil.copytree(finished, folder.path)
+    folder.config.write_text(folder.config.read_text().replace("debates: 50\n", ""))
+    assert folder.load_config().debates == 4000
+
+
 @pytest.mark.parametrize("damage", ["torn", "empty", "text", "pickle", "foreign"])
 def test_a_damaged_checkpoint_is_refused_with_what_remains(finished, tmp_path, capsys, damage):
     folder = RunFolder(tmp_path / "run")
@@ -236,6 +401,100 @@ def test_a_damaged_checkpoint_is_refused_with_what_remains(finished, tmp_path, c
     folder.best.unlink()
     assert train.main(["--run_dir", str(folder), "--resume"]) == 2
     assert "another --run_dir" in refusal(capsys)
+
+
+def full_disk(*arguments):
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def fill_checkpoints(folder, monkeypatch):
+    """No file may grow to a checkpoint's size; the interpreter turns the signal about it into an error."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (RunFolder(folder).last.stat().st_size - 1, before[1]))
+    return lambda: resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def fill_curves(folder, monkeypatch):
+    from tensorboard.compat.tensorflow_stub.io import gfile
+
+    monkeypatch.setattr(gfile.LocalFileSystem, "append", full_disk)
+    return monkeypatch.undo
+
+
+def fill_summary(folder, monkeypatch):
+    replace = os.replace
+    monkeypatch.setattr(
+        os, "replace", lambda old, new: full_disk() if Path(new).name == "summary.json" else replace(old, new)
+    )
+    return monkeypatch.undo
+
+
+@pytest.mark.filterwarnings("error::pytest.PytestUnhandledThreadExceptionWarning")
+@pytest.mark.parametrize(
+    ("fill", "file", "reached"),
+    [
+        (fill_checkpoints, "checkpoints/", {2}),
+        (fill_curves, "events.*", {2, 3}),  # a thread writes them, and is asked how it went a little later
+        (fill_summary, "summary.json", {4}),
+    ],
+)
+def test_a_full_disk_stops_the_run_in_one_line_and_the_run_can_go_on(tmp_path, capsys, fill, file, reached):
+    folder, step = RunFolder(tmp_path / "run"), training.Run.step
+    with pytest.MonkeyPatch.context() as patch, pytest.MonkeyPatch.context() as disk:
+        patch.setattr(report, "can_picture", lambda game: False)
+        empty_again = []
+
+        def filling_step(self):
+            if self.learner.iteration == 2:
+                empty_again.append(fill(folder.path, disk))
+            return step(self)
+
+        patch.setattr(training.Run, "step", filling_step)
+        try:
+            assert run(folder.path) == 2
+        finally:
+            empty_again[0]()
+        line = capsys.readouterr().err.splitlines()[-1]
+        assert line.startswith(f"train.py: error: cannot write {folder}/{file}")
+        assert os.strerror(errno.EFBIG if fill is fill_checkpoints else errno.ENOSPC) in line
+        assert f"{folder.last} is whole" in line
+        assert folder.resume_command in line
+        assert list(folder.path.rglob("*.tmp")) == []
+        assert load_checkpoint(folder.last)["iteration"] in reached
+        patch.setattr(training.Run, "step", step)
+        assert run(folder.path, "--resume", "auto") == 0
+    assert folder.finished
+
+
+def test_a_disk_full_from_the_start(tmp_path, capsys):
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    for size, words in ((100, "cannot write to the run folder"), (8000, "no checkpoint is saved yet")):
+        folder = tmp_path / str(size)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+        try:
+            assert run(folder) == 2
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        captured = capsys.readouterr()
+        assert "Traceback" not in captured.err
+        assert words in captured.err.splitlines()[-1]
+        assert list(folder.rglob("*.tmp")) == []
+
+
+def test_what_a_killed_session_left_half_written_is_swept(tmp_path, monkeypatch):
+    monkeypatch.setattr(report, "can_picture", lambda game: False)
+    folder = RunFolder(tmp_path / "run")
+    folder.path.mkdir()
+    remains = folder.path / "config.yaml.123.tmp"
+    remains.write_text("half")
+    assert run(folder.path) == 0
+    assert not remains.exists()
+    folder.summary.unlink()
+    remains, own = folder.last.with_name("last.pt.4.tmp"), folder.path / "mine.tmp"
+    for file in (remains, own):
+        file.write_text("half")
+    assert run(folder.path, "--resume", "auto") == 0
+    assert [file.exists() for file in (remains, own)] == [False, True]
 
 
 def test_a_mistake_found_late_leaves_no_run_folder(tmp_path, capsys):

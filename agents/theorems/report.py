@@ -11,7 +11,6 @@ from typing import Any
 
 from tqdm import tqdm
 
-from agents.run_folder import write, write_json
 from agents.theorems import (
     amplification,
     beyond_the_paper,
@@ -29,6 +28,7 @@ from agents.theorems.learned import load_pair, train_pair
 from agents.theorems.page import render, show
 from agents.theorems.pairs import guarantee
 from agents.theorems.rows import shared_level
+from fbs.whole_file import WriteError, check_place, write, write_json
 
 TOPICS = (
     completeness, soundness, amplification, honesty, lower_bound, composition, cost, beyond_the_paper, real_judgements,
@@ -37,7 +37,15 @@ PAGE, DATA = "report.html", "report.json"
 
 
 class ReportError(ValueError):
-    """A report that cannot be written."""
+    """A report that cannot be written.
+
+    Attributes:
+        result: What would have been in report.json; None if nothing has been measured yet.
+    """
+
+    def __init__(self, error: WriteError, result: dict[str, Any] | None = None) -> None:
+        super().__init__(f"--out: {error}; give another folder")
+        self.result = result
 
 
 def report(
@@ -64,7 +72,8 @@ def report(
     """
     started = time.monotonic()
     people, pair = find_crowd(crowd, crowd_truth), load_pair(learned) if learned else None
-    folder = _folder(out)  # after every other mistake, before any work
+    folder = Path(out)
+    _check(folder)  # after every other mistake, before any work
     pair = pair or train_pair(quick, seed, progress)
     lab = Lab(quick, seed, pair, people, progress)
     default = procedural(THRESHOLD)
@@ -77,10 +86,10 @@ def report(
     }
     page = render(topics, result)
     try:
+        write_json(result, folder / DATA)  # makes the folder
         write(folder / PAGE, lambda file: file.write(page.encode()))
-    except OSError as error:
-        raise ReportError(f"--out: cannot write to {folder}: {error.strerror}; give another folder") from None
-    write_json(result, folder / DATA)
+    except WriteError as error:
+        raise ReportError(error, result) from None
     return result
 
 
@@ -96,17 +105,12 @@ def _study(lab: Lab) -> list[Topic]:
     return topics
 
 
-def _folder(out: str) -> Path:
-    """The folder, made and tried."""
-    folder = Path(out)
+def _check(folder: Path) -> None:
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        probe = folder / f"{DATA}.partial"
-        probe.touch()
-        probe.unlink()
-    except OSError as error:
-        raise ReportError(f"--out: cannot write to {folder}: {error.strerror}; give another folder") from None
-    return folder
+        for name in (PAGE, DATA):
+            check_place(folder / name)
+    except WriteError as error:
+        raise ReportError(error) from None
 
 
 def summary(topics: Sequence[Topic], lab: Lab) -> dict[str, Any]:
