@@ -26,8 +26,8 @@ class LearnerConfig:
         hidden: Width of the networks' layers.
         learning_rate: Adam's step size at the start; it falls to 0 linearly.
         epochs: Gradient steps a round.
-        step_size: Mirror descent's step (eta) at the start: how far one round moves a policy along its action values. It
-            falls to 0 linearly; `mmd` only.
+        step_size: Mirror descent's step (eta) at the start, which falls to 0 linearly: how far one round moves a policy
+            along its action values; `mmd` only.
         magnet: Pull towards the magnet, a slowly moving copy of the policy (alpha); `mmd` only.
         magnet_rate: How much of the policy the magnet takes over in a round; `mmd` only.
         average_rate: How much of the policy the averaged copy, the one reported, takes over in a round.

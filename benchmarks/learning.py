@@ -81,11 +81,16 @@ def train_and_measure(name: str, seed: int, learner: LearnerConfig) -> dict[str,
     return {"name": name, "seed": seed, "depth": depth, "cpu_seconds": seconds, **measured}
 
 
+def interval(values: np.ndarray) -> tuple[float, float]:
+    """Student's 95% interval of the mean of independent seeds; NaN for one alone."""
+    half = student.ppf(0.975, len(values) - 1) * values.std(ddof=1) / len(values) ** 0.5 if len(values) > 1 else np.nan
+    return values.mean() - half, values.mean() + half
+
+
 def row(name: str, runs: list[dict[str, Any]]) -> dict[str, Any]:
     """The seeds of one game together."""
     means = np.array([run["catch_ratio"]["mean"] for run in runs])
-    half = student.ppf(0.975, len(means) - 1) * means.std(ddof=1) / len(means) ** 0.5 if len(means) > 1 else np.nan
-    low, high = means.mean() - half, means.mean() + half
+    low, high = interval(means)
     errors = {
         kind: [e for run in runs if (e := run["challenge_errors"][kind]) is not None] for kind in ("stable", "unstable")
     }

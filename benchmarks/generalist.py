@@ -1,0 +1,133 @@
+"""One Bob for many aggregators: trained on some, tested on others that he has never met.
+
+    python -m benchmarks.generalist [--seeds 0 1 2] [--jobs 2] [--json PATH]
+
+Trains the default learner at depth 1 on 64 random weighted thresholds of width 7 and measures its Bob exactly on 64
+others, and on thresholds of widths 5 and 9, which he was not trained on; then the same for random truth tables of width
+5. Beside him stand a Bob that was not trained and one that samples uniformly. A run takes about ten minutes of one
+core.
+"""
+
+from __future__ import annotations
+
+import os
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+import argparse
+import json
+import sys
+import time
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from tqdm import tqdm
+
+from agents.learner_config import LearnerConfig
+from benchmarks.learning import interval
+from envs.config import EnvConfig, ProblemConfig
+
+LEARNER = LearnerConfig(iterations=400, positions=1024, hidden=128)
+SIZE, UNSEEN = 64, 1000  # of a library; seed of the first library that is not trained on
+RHO = {5: 3.0, 7: 4.0, 9: 5.0}
+TESTS = {"threshold": (7, 5, 9), "table": (5,)}  # widths; the first is trained on
+
+
+def problem(family: str, width: int, seed: int) -> ProblemConfig:
+    """A library of `SIZE` aggregators."""
+    return ProblemConfig(family=family, size=SIZE, width=width, seed=seed)
+
+
+def train_and_test(family: str, seed: int, learner: LearnerConfig) -> dict[str, Any]:
+    """One run: the catch ratios of the learned Bob on the aggregators he knows and on others."""
+    import torch
+
+    from agents.learning import LEARNERS
+    from agents.measures import bob_measures
+    from agents.players import bob as scripted
+    from agents.policy import BobPolicy, LearnedPlayer
+    from envs.game import Game
+
+    torch.set_num_threads(1)
+    started = time.process_time()
+    widths = TESTS[family]
+
+    def arena(width: int, library: int) -> Game:
+        return Game(EnvConfig(depth=1, rho=RHO[width]), problem(family, width, library)).evaluation()
+
+    game = arena(widths[0], seed).on(torch).evaluation(tremble=EnvConfig().tremble)
+    pair = LEARNERS[learner.name](game, learner, seed)
+    untrained = pair.bob.state_dict()
+    untrained = {name: value.clone() for name, value in untrained.items()}
+    for _ in range(learner.iterations):
+        pair.step()
+    seconds = time.process_time() - started
+    trained = pair.players()["bob"].policy.state_dict()
+    known = set(game.library.aggregators)
+    tests = {"trained on": arena(widths[0], seed)}
+    tests |= {f"unseen, width {width}": arena(width, UNSEEN + seed) for width in widths}
+    found = {}
+    for name, test in tests.items():
+        bobs = {"uniform": scripted("uniform", test)}
+        for kind, weights in (("learned", trained), ("untrained", untrained)):
+            policy = BobPolicy(test.on(torch), learner.hidden)
+            policy.load_state_dict(weights)
+            bobs[kind] = LearnedPlayer(policy)
+        found[name] = {kind: bob_measures(test, bob) for kind, bob in bobs.items()}
+        found[name]["met before"] = len(known & set(test.library.aggregators))
+    return {"family": family, "seed": seed, "cpu_seconds": seconds, "tests": found}
+
+
+def printed(runs: list[dict[str, Any]]) -> str:
+    """The table, in Markdown."""
+    lines = [
+        "| trained on | tested on | seeds | mean catch ratio (95% interval) | least seed | lowest assignment | "
+        "challenge errors (stable, unstable) | untrained | uniform |",
+        "|---|---|---|---|---|---|---|---|---|",
+    ]
+    for family in dict.fromkeys(run["family"] for run in runs):
+        mine = [run for run in runs if run["family"] == family]
+        for name in mine[0]["tests"]:
+            tests = [run["tests"][name] for run in mine]
+            means, other, uniform = (
+                np.array([test[kind]["catch_ratio"]["mean"] for test in tests])
+                for kind in ("learned", "untrained", "uniform")
+            )
+            low, high = interval(means)
+            lowest = min(test["learned"]["catch_ratio"]["min"] for test in tests)
+            errors = [
+                max(test["learned"]["challenge_errors"][kind] or 0.0 for test in tests)
+                for kind in ("stable", "unstable")
+            ]
+            lines.append(
+                f"| {SIZE} {family}s of width {TESTS[family][0]} | {name} | {len(mine)} | {means.mean():.3f} "
+                f"({low:.3f} to {high:.3f}) | {means.min():.3f} | {lowest:.3f} | {errors[0]:.4f}, {errors[1]:.4f} | "
+                f"{other.mean():.3f} | {uniform.mean():.3f} |"
+            )
+    return "\n".join(lines)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--families", nargs="+", choices=list(TESTS), default=list(TESTS), metavar="NAME")
+    parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2], metavar="SEED")
+    parser.add_argument("--jobs", type=int, default=2, help="runs at a time")
+    parser.add_argument("--iterations", type=int, default=LEARNER.iterations)
+    parser.add_argument("--json", type=Path, metavar="PATH")
+    given = parser.parse_args()
+    learner = replace(LEARNER, iterations=given.iterations)
+    tasks = [(family, seed, learner) for family in given.families for seed in given.seeds]
+    with ProcessPoolExecutor(given.jobs) as pool:
+        work = pool.map(train_and_test, *zip(*tasks, strict=True))
+        runs = list(tqdm(work, total=len(tasks), unit="run"))
+    print(printed(runs))
+    if given.json:
+        given.json.write_text(json.dumps(runs, indent=1) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
