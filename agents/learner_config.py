@@ -39,10 +39,10 @@ class LearnerConfig:
 
     name: Literal["mmd", "ppo"] = "mmd"
     bob: Literal["learned", "lp", "game_optimal", "uniform", "random"] = "learned"
-    iterations: int = 200
+    iterations: int = 300
     batch: int = 2048
     hidden: int = 64
-    learning_rate: float = 3e-3
+    learning_rate: float = 6e-3
     epochs: int = 24
     step_size: float = 4.0
     magnet: float = 0.2

@@ -30,7 +30,7 @@ from agents.learner_config import LearnerConfig
 from benchmarks.learning import interval
 from envs.config import EnvConfig, ProblemConfig
 
-LEARNER = LearnerConfig(iterations=400, positions=1024, hidden=128)
+LEARNER = LearnerConfig(iterations=300, positions=1024, epochs=8)
 SIZE, UNSEEN = 64, 1000  # of a library; seed of the first library that is not trained on
 RHO = {5: 3.0, 7: 4.0, 9: 5.0}
 TESTS = {"threshold": (7, 5, 9), "table": (5,)}  # widths; the first is trained on

@@ -39,24 +39,26 @@ def random_table(seed: int) -> str:
     return "table " + "".join(map(str, np.random.default_rng(seed).integers(0, 2, 64)))
 
 
-# name: aggregator, rho, depth
+LONG = 400  # rounds where every sub-claim plays a part of its own, and there is the more to learn
+
+# name: aggregator, rho, depth, rounds if not the default's
 SUITE = {
-    "and 5": ("and 5", 5.0, 2),
-    "or 5": ("or 5", 5.0, 2),
-    "parity 4": ("parity 4", 4.0, 2),
-    "majority 7": ("majority 7", 4.0, 2),
-    "majority 15, some unstable": ("majority 15", 3.0, 2),
-    "threshold, depth 1": (THRESHOLD, 3.0, 1),
-    "threshold, depth 2": (THRESHOLD, 3.0, 2),
-    "threshold, depth 3": (THRESHOLD, 3.0, 3),
-    "threshold, depth 4": (THRESHOLD, 3.0, 4),
-    "threshold, some unstable": (THRESHOLD, 2.0, 2),
-    "multiplexer": (MULTIPLEXER, 3.0, 2),
-    "tribes": ("or(and 3, and 3)", 3.0, 2),
-    "composition": ("majority(and 2, or 2, parity 2)", 4.0, 2),
-    "random table 0": (random_table(0), 4.0, 2),
-    "random table 1": (random_table(1), 4.0, 2),
-    "random table 2, some unstable": (random_table(2), 3.5, 2),
+    "and 5": ("and 5", 5.0, 2, None),
+    "or 5": ("or 5", 5.0, 2, None),
+    "parity 4": ("parity 4", 4.0, 2, None),
+    "majority 7": ("majority 7", 4.0, 2, None),
+    "majority 15, some unstable": ("majority 15", 3.0, 2, None),
+    "threshold, depth 1": (THRESHOLD, 3.0, 1, None),
+    "threshold, depth 2": (THRESHOLD, 3.0, 2, None),
+    "threshold, depth 3": (THRESHOLD, 3.0, 3, None),
+    "threshold, depth 4": (THRESHOLD, 3.0, 4, None),
+    "threshold, some unstable": (THRESHOLD, 2.0, 2, None),
+    "tribes": ("or(and 3, and 3)", 3.0, 2, None),
+    "composition": ("majority(and 2, or 2, parity 2)", 4.0, 2, None),
+    "multiplexer": (MULTIPLEXER, 3.0, 2, LONG),
+    "random table 0": (random_table(0), 4.0, 2, LONG),
+    "random table 1": (random_table(1), 4.0, 2, LONG),
+    "random table 2, some unstable": (random_table(2), 3.5, 2, LONG),
 }
 
 
@@ -70,7 +72,8 @@ def train_and_measure(name: str, seed: int, learner: LearnerConfig) -> dict[str,
 
     torch.set_num_threads(1)
     started = time.process_time()
-    aggregator, rho, depth = SUITE[name]
+    aggregator, rho, depth, rounds = SUITE[name]
+    learner = replace(learner, iterations=rounds or learner.iterations)
     game = Game(EnvConfig(rho=rho, depth=depth), ProblemConfig(aggregators=[aggregator]), torch)
     pair = LEARNERS[learner.name](game, learner, seed)
     for _ in range(learner.iterations):
@@ -152,13 +155,10 @@ def main() -> int:
     parser.add_argument("--only", nargs="+", choices=list(SUITE), metavar="NAME", help="games; all by default")
     parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2], metavar="SEED")
     parser.add_argument("--jobs", type=int, default=2, help="runs at a time")
-    parser.add_argument("--iterations", type=int, help="learner.iterations instead of the default")
     parser.add_argument("--json", type=Path, metavar="PATH")
     parser.add_argument("--figure", type=Path, metavar="PATH")
     given = parser.parse_args()
     learner = LearnerConfig()
-    if given.iterations:
-        learner = replace(learner, iterations=given.iterations)
     tasks = [(name, seed, learner) for name in given.only or SUITE for seed in given.seeds]
     with ProcessPoolExecutor(given.jobs) as pool:
         work = pool.map(train_and_measure, *zip(*tasks, strict=True))
