@@ -10,7 +10,14 @@ from envs.config import ConfigError, plain_numbers
 FIXED_BOBS = ("lp", "game_optimal", "uniform", "random")
 
 # Beyond these a machine's memory, or a person's patience, would be the first to know.
-MOST = {"iterations": 10_000_000, "batch": 1_000_000, "hidden": 8192, "epochs": 10_000, "positions": 1_000_000}
+MOST = {
+    "iterations": 10_000_000,
+    "batch": 1_000_000,
+    "hidden": 8192,
+    "epochs": 10_000,
+    "positions": 1_000_000,
+    "minibatch": 1_000_000,
+}
 
 
 @dataclass(frozen=True)
@@ -33,6 +40,7 @@ class LearnerConfig:
         average_rate: How much of the policy the averaged copy, the one reported, takes over in a round.
         value_rate: How much of a round's estimate the after-state values take over; `mmd` only.
         positions: At most so many positions are looked ahead from in a round; `mmd` only.
+        minibatch: At most so many of them are fitted in one gradient step; `mmd` only.
         entropy: Entropy bonus; `ppo` only.
         clip: Clipping of the probability ratio; `ppo` only.
     """
@@ -50,6 +58,7 @@ class LearnerConfig:
     average_rate: float = 0.05
     value_rate: float = 0.2
     positions: int = 4096
+    minibatch: int = 1024
     entropy: float = 0.01
     clip: float = 0.2
 
@@ -64,7 +73,7 @@ class LearnerConfig:
             raise ConfigError(f"learner.bob is {self.bob!r}; expected 'learned' or one of {', '.join(FIXED_BOBS)}")
         if self.bob != "learned" and self.name != "mmd":
             raise ConfigError(f"learner.bob is {self.bob!r}, which takes learner.name mmd, not {self.name}")
-        for key in ("iterations", "batch", "hidden", "epochs", "positions"):
+        for key in ("iterations", "batch", "hidden", "epochs", "positions", "minibatch"):
             self._check(key, isinstance(getattr(self, key), int) and 1 <= getattr(self, key) <= MOST[key],
                         f"a whole number from 1 to {MOST[key]}")  # fmt: skip
         for key in ("learning_rate", "step_size"):

@@ -15,6 +15,8 @@ a floor below which no more is to be learned.
 
 from __future__ import annotations
 
+import copy
+
 import torch
 from torch import Tensor, nn
 
@@ -55,6 +57,13 @@ class ListedLies:
         self.target = torch.softmax(moved.masked_fill(~self.legal, -1e9), -1)
         self.scores = _moved_scores(self.inputs, alice, magnet, per_lie, step_size, pull)
 
+    def part(self, index: Tensor) -> ListedLies:
+        """The same, target included, at some of the positions."""
+        some = copy.copy(self)
+        some.inputs, some.legal = self.inputs.take(index), self.legal[index]
+        some.target, some.scores = self.target[index], self.scores[index]
+        return some
+
     def loss(self, alice: AlicePolicy) -> Tensor:
         """Distance between the target and the policy, averaged over the positions."""
         cross_entropy = -(self.target * self._log_chances(alice).clamp(min=-60)).sum(-1).mean()
@@ -84,6 +93,13 @@ class FlippedLies:
         odds = (self._odds(alice) + step_size * per_lie * self.sign + pull * self._odds(magnet)) / (1 + pull)
         self.target = self.flips.chances(self.aggregator, odds, self.truth) * self.within
         self.scores = _moved_scores(self.inputs, alice, magnet, per_lie, step_size, pull)
+
+    def part(self, index: Tensor) -> FlippedLies:
+        some = copy.copy(self)
+        some.inputs = self.inputs.take(index)
+        for name in ("aggregator", "truth", "z", "sign", "within", "target", "scores"):
+            setattr(some, name, getattr(self, name)[index])
+        return some
 
     def loss(self, alice: AlicePolicy) -> Tensor:
         odds = self._odds(alice)

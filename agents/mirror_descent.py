@@ -15,6 +15,7 @@ takes away the bias of a fixed one. No part of this sees a sensitivity, a cover 
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -120,7 +121,7 @@ class MirrorDescent:
         for group in self.optimizer.param_groups:
             group["lr"] = self.config.learning_rate * (1 - self.iteration / self.config.iterations)
         for _ in range(self.config.epochs):
-            losses = targets.losses(self.alice, self.bob)
+            losses = targets.losses(self.alice, self.bob, self._minibatch)
             self.optimizer.zero_grad()
             sum(losses.values()).backward()
             nn.utils.clip_grad_norm_([p for g in self.optimizer.param_groups for p in g["params"]], 1.0)
@@ -150,6 +151,12 @@ class MirrorDescent:
         each = FEWEST_DRAWN if self.listing is None else self.listing.count.double().mean()
         limit = max(1, int(self._budget() / (self.game.menu * each)))
         return menus_met(self.game, states, limit, self.generator)
+
+    def _minibatch(self, positions: int) -> Tensor | None:
+        """A few of so many positions, for one gradient step; None for all, where they are few enough."""
+        if positions <= self.config.minibatch:
+            return None
+        return torch.randperm(positions, generator=self.generator)[: self.config.minibatch]
 
     def _budget(self) -> int:
         """Pairs of a claim and an assignment looked at in a round: fewer where they are wide."""
@@ -215,8 +222,14 @@ class Targets:
         self.picked = torch.ones_like(self.claim_value)
 
     def _log_answers(self, policy: AlicePolicy) -> Tensor:
-        out = self.outlook
-        return answer_log_chances(self.game, policy, self.claims, out.claim, out.assignment) + out.log_size
+        return self._log_answers_at(policy, None)
+
+    def _log_answers_at(self, policy: AlicePolicy, part: Tensor | None) -> Tensor:
+        claim, z, log_size = (
+            column if part is None else column[part]
+            for column in (self.outlook.claim, self.outlook.assignment, self.outlook.log_size)
+        )
+        return answer_log_chances(self.game, policy, self.claims, claim, z) + log_size
 
     def _candidates(self) -> None:
         values = self.claim_value.view(-1, self.game.menu)
@@ -281,18 +294,27 @@ class Targets:
         mean = (old.double().exp() * q).sum(-1)
         self.root_claims = self._moved(old, magnet, (q - mean[:, None]) / stake[:, None])
 
-    def _score_responses(self, policy: BobPolicy) -> Tensor:
-        return masked(policy.responses(self.outlook.bob_inputs), self.responses_legal)
+    def _score_responses(self, policy: BobPolicy, part: Tensor | None = None) -> Tensor:
+        rows, legal = self.outlook.bob_inputs, self.responses_legal
+        if part is not None:
+            rows, legal = rows.take(part), legal[part]
+        return masked(policy.responses(rows), legal)
 
-    def losses(self, alice: AlicePolicy, bob: BobPolicy) -> dict[str, Tensor]:
-        """Cross entropies between the targets and the policies."""
-        losses = {
-            "assign": -(self.answers * self._log_answers(alice).clamp(min=-60)).sum() / len(self.claims.level),
-        }
+    def losses(
+        self, alice: AlicePolicy, bob: BobPolicy, minibatch: Callable[[int], Tensor | None]
+    ) -> dict[str, Tensor]:
+        """Cross entropies between the targets and the policies; `minibatch` says at which of so many positions."""
+        losses, positions = {}, len(self.outlook.claim)
+        some = minibatch(positions)
+        answers, share = (self.answers, 1.0) if some is None else (self.answers[some], len(some) / positions)
+        log_answers = self._log_answers_at(alice, some).clamp(min=-60)
+        losses["assign"] = -(answers * log_answers).sum() / (share * len(self.claims.level))
         if isinstance(bob, BobPolicy):
-            losses["respond"] = _cross_entropy(self.responses, self._score_responses(bob))
+            rows = minibatch(len(self.responses))
+            target = self.responses if rows is None else self.responses[rows]
+            losses["respond"] = _cross_entropy(target, self._score_responses(bob, rows))
         if self.game.adversarial:
-            losses["lie"] = self.lies.loss(alice)
+            losses["lie"] = (self.lies if some is None else self.lies.part(some)).loss(alice)
         if self.game.free_root:
             log_probabilities = masked(alice.claims(self.roots), self.root_claims >= 0)
             losses["claim"] = _cross_entropy(self.root_claims, log_probabilities)

@@ -17,20 +17,17 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import argparse
 import json
 import sys
-import time
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from tqdm import tqdm
 
 from agents.learner_config import LearnerConfig
-from benchmarks.learning import interval
+from benchmarks.runs import in_parallel, shown, train
 from envs.config import EnvConfig, ProblemConfig
 
-LEARNER = LearnerConfig(iterations=300, positions=1024, epochs=8)
+LEARNER = LearnerConfig(iterations=400, minibatch=512, step_size=1.0, magnet_rate=0.05, learning_rate=3e-3)
 SIZE, UNSEEN = 64, 1000  # of a library; seed of the first library that is not trained on
 RHO = {5: 3.0, 7: 4.0, 9: 5.0}
 TESTS = {"threshold": (7, 5, 9), "table": (5,)}  # widths; the first is trained on
@@ -45,40 +42,30 @@ def train_and_test(family: str, seed: int, learner: LearnerConfig) -> dict[str, 
     """One run: the catch ratios of the learned Bob on the aggregators he knows and on others."""
     import torch
 
-    from agents.learning import LEARNERS
     from agents.measures import bob_measures
     from agents.players import bob as scripted
     from agents.policy import BobPolicy, LearnedPlayer
     from envs.game import Game
 
-    torch.set_num_threads(1)
-    started = time.process_time()
     widths = TESTS[family]
-
-    def arena(width: int, library: int) -> Game:
-        return Game(EnvConfig(depth=1, rho=RHO[width]), problem(family, width, library)).evaluation()
-
-    game = arena(widths[0], seed).on(torch).evaluation(tremble=EnvConfig().tremble)
-    pair = LEARNERS[learner.name](game, learner, seed)
-    untrained = pair.bob.state_dict()
-    untrained = {name: value.clone() for name, value in untrained.items()}
-    for _ in range(learner.iterations):
-        pair.step()
-    seconds = time.process_time() - started
-    trained = pair.players()["bob"].policy.state_dict()
-    known = set(game.library.aggregators)
-    tests = {"trained on": arena(widths[0], seed)}
-    tests |= {f"unseen, width {width}": arena(width, UNSEEN + seed) for width in widths}
+    env = {width: EnvConfig(depth=1, rho=RHO[width]) for width in widths}
+    run = train(env[widths[0]], problem(family, widths[0], seed), learner, seed)
+    torch.manual_seed(seed)
+    untrained = BobPolicy(run.game.on(torch), learner.hidden).state_dict()
+    known = set(run.game.library.aggregators)
+    tests = {"the same": run.game}
+    for width in widths:
+        tests[f"unseen, width {width}"] = Game(env[width], problem(family, width, UNSEEN + seed)).evaluation()
     found = {}
     for name, test in tests.items():
         bobs = {"uniform": scripted("uniform", test)}
-        for kind, weights in (("learned", trained), ("untrained", untrained)):
+        for kind, weights in (("learned", run.players["bob"].policy.state_dict()), ("untrained", untrained)):
             policy = BobPolicy(test.on(torch), learner.hidden)
             policy.load_state_dict(weights)
             bobs[kind] = LearnedPlayer(policy)
         found[name] = {kind: bob_measures(test, bob) for kind, bob in bobs.items()}
         found[name]["met before"] = len(known & set(test.library.aggregators))
-    return {"family": family, "seed": seed, "cpu_seconds": seconds, "tests": found}
+    return {"family": family, "seed": seed, "cpu_seconds": run.cpu_seconds, "tests": found}
 
 
 def printed(runs: list[dict[str, Any]]) -> str:
@@ -96,15 +83,14 @@ def printed(runs: list[dict[str, Any]]) -> str:
                 np.array([test[kind]["catch_ratio"]["mean"] for test in tests])
                 for kind in ("learned", "untrained", "uniform")
             )
-            low, high = interval(means)
             lowest = min(test["learned"]["catch_ratio"]["min"] for test in tests)
             errors = [
                 max(test["learned"]["challenge_errors"][kind] or 0.0 for test in tests)
                 for kind in ("stable", "unstable")
             ]
             lines.append(
-                f"| {SIZE} {family}s of width {TESTS[family][0]} | {name} | {len(mine)} | {means.mean():.3f} "
-                f"({low:.3f} to {high:.3f}) | {means.min():.3f} | {lowest:.3f} | {errors[0]:.4f}, {errors[1]:.4f} | "
+                f"| {SIZE} {family}s of width {TESTS[family][0]} | {name} | {len(mine)} | {shown(means)} "
+                f"| {means.min():.3f} | {lowest:.3f} | {errors[0]:.4f}, {errors[1]:.4f} | "
                 f"{other.mean():.3f} | {uniform.mean():.3f} |"
             )
     return "\n".join(lines)
@@ -120,9 +106,7 @@ def main() -> int:
     given = parser.parse_args()
     learner = replace(LEARNER, iterations=given.iterations)
     tasks = [(family, seed, learner) for family in given.families for seed in given.seeds]
-    with ProcessPoolExecutor(given.jobs) as pool:
-        work = pool.map(train_and_test, *zip(*tasks, strict=True))
-        runs = list(tqdm(work, total=len(tasks), unit="run"))
+    runs = in_parallel(train_and_test, tasks, given.jobs)
     print(printed(runs))
     if given.json:
         given.json.write_text(json.dumps(runs, indent=1) + "\n")

@@ -17,17 +17,14 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import argparse
 import json
 import sys
-import time
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy.stats import t as student
-from tqdm import tqdm
 
 from agents.learner_config import LearnerConfig
+from benchmarks.runs import in_parallel, interval, train
 from envs.config import EnvConfig, ProblemConfig
 
 THRESHOLD = "threshold 3,2,2,1,1 >= 5"
@@ -62,32 +59,16 @@ SUITE = {
 }
 
 
-def train_and_measure(name: str, seed: int, learner: LearnerConfig) -> dict[str, Any]:
+def train_and_measure(name: str, seed: int) -> dict[str, Any]:
     """One run of the suite: its measures, and how long it took."""
-    import torch
-
-    from agents.learning import LEARNERS
     from agents.measures import evaluate
-    from envs.game import Game
 
-    torch.set_num_threads(1)
-    started = time.process_time()
     aggregator, rho, depth, rounds = SUITE[name]
+    learner = LearnerConfig()
     learner = replace(learner, iterations=rounds or learner.iterations)
-    game = Game(EnvConfig(rho=rho, depth=depth), ProblemConfig(aggregators=[aggregator]), torch)
-    pair = LEARNERS[learner.name](game, learner, seed)
-    for _ in range(learner.iterations):
-        pair.step()
-    seconds = time.process_time() - started
-    players = pair.players()
-    measured = evaluate(game.on(np).evaluation(), players["alice"], players["bob"])
-    return {"name": name, "seed": seed, "depth": depth, "cpu_seconds": seconds, **measured}
-
-
-def interval(values: np.ndarray) -> tuple[float, float]:
-    """Student's 95% interval of the mean of independent seeds; NaN for one alone."""
-    half = student.ppf(0.975, len(values) - 1) * values.std(ddof=1) / len(values) ** 0.5 if len(values) > 1 else np.nan
-    return values.mean() - half, values.mean() + half
+    run = train(EnvConfig(rho=rho, depth=depth), ProblemConfig(aggregators=[aggregator]), learner, seed)
+    measured = evaluate(run.game, run.players["alice"], run.players["bob"])
+    return {"name": name, "seed": seed, "depth": depth, "cpu_seconds": run.cpu_seconds, **measured}
 
 
 def row(name: str, runs: list[dict[str, Any]]) -> dict[str, Any]:
@@ -158,11 +139,8 @@ def main() -> int:
     parser.add_argument("--json", type=Path, metavar="PATH")
     parser.add_argument("--figure", type=Path, metavar="PATH")
     given = parser.parse_args()
-    learner = LearnerConfig()
-    tasks = [(name, seed, learner) for name in given.only or SUITE for seed in given.seeds]
-    with ProcessPoolExecutor(given.jobs) as pool:
-        work = pool.map(train_and_measure, *zip(*tasks, strict=True))
-        runs = list(tqdm(work, total=len(tasks), unit="run"))
+    tasks = [(name, seed) for name in given.only or SUITE for seed in given.seeds]
+    runs = in_parallel(train_and_measure, tasks, given.jobs)
     rows = [row(name, [run for run in runs if run["name"] == name]) for name in dict.fromkeys(t[0] for t in tasks)]
     print(printed(rows))
     if given.json:

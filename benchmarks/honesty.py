@@ -1,0 +1,144 @@
+"""Whether honesty emerges: Alice chooses what to claim at the root, where lying can only lose.
+
+    python -m benchmarks.honesty [--seeds 0 1 2] [--jobs 2] [--json PATH] [--figure PATH]
+
+Games of falling value V, the chance that the best lie is caught; what honesty is worth to Alice is 2 V. In each of them
+Alice learns against LP Bob, and beside a Bob who learns. Printed are how honest she ends, how many rounds it took her
+to be honest 99 times in 100 from then on, and the entropy of her claim. The temperature of her claim, what honesty is
+worth over the log-odds that she is honest, has to fall below 2 V / ln 99 for that; it stands beside. Takes about half
+an hour of one core.
+"""
+
+from __future__ import annotations
+
+import os
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+import argparse
+import json
+import math
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from agents.learner_config import LearnerConfig
+from benchmarks.runs import in_parallel, shown, train
+from envs.config import EnvConfig, ProblemConfig
+
+THRESHOLD = "threshold 3,2,2,1,1 >= 5"
+# name: aggregator, rho, depth
+GAMES = {
+    "majority 3, depth 1": ("majority 3", 2.0, 1),
+    "threshold, depth 1": (THRESHOLD, 3.0, 1),
+    "majority 3, depth 2": ("majority 3", 2.0, 2),
+    "threshold, depth 2": (THRESHOLD, 3.0, 2),
+    "parity 4, depth 2": ("parity 4", 4.0, 2),
+    "threshold, depth 3": (THRESHOLD, 3.0, 3),
+    "parity 4, depth 3": ("parity 4", 4.0, 3),
+}
+BOBS = {"lp": "LP Bob", "learned": "a Bob who learns"}
+ROUNDS, EVERY, HONEST = 150, 2, 0.99
+
+
+def learn(name: str, bob: str, seed: int) -> dict[str, Any]:
+    """One run: the last iterate's honesty over the rounds, and the averaged copy's at the end."""
+    from agents.exact import game_value
+    from agents.measures import honesty_rate
+
+    aggregator, rho, depth = GAMES[name]
+    env = EnvConfig(rho=rho, depth=depth, root_claim="free")
+    learner = LearnerConfig(iterations=ROUNDS, bob=bob)
+
+    def look(game: Any, players: dict[str, Any]) -> tuple[float, float]:
+        return honesty_rate(game, players["alice_last"]), honesty_rate(game, players["alice"])
+
+    run = train(env, ProblemConfig(aggregators=[aggregator]), learner, seed, EVERY, look)
+    value = game_value(run.game)
+    honesty = [(done, last) for done, _, (last, _) in run.curve]
+    short = [done for done, last in honesty if last < HONEST]
+    end = run.curve[-1][2]
+    lying = max(1 - end[0], 1e-12)
+    return {
+        "name": name, "bob": bob, "seed": seed, "depth": depth, "value": value, "curve": honesty,
+        "honesty": end[0], "averaged": end[1],
+        "rounds": None if short and short[-1] == ROUNDS else (short[-1] if short else 0) + EVERY,
+        "entropy": -(lying * math.log(lying) + (1 - lying) * math.log1p(-lying)),
+        "temperature": 2 * value / math.log((1 - lying) / lying),
+    }  # fmt: skip
+
+
+def printed(runs: list[dict[str, Any]]) -> str:
+    """The table, in Markdown."""
+    lines = [
+        "| game | 1 / V | Alice learns against | honesty at the end (95% interval) | least | averaged copy, least | "
+        "rounds until 99% honest, each seed | entropy of the claim (nats), largest | temperature | 2 V / ln 99 |",
+        "|---|---|---|---|---|---|---|---|---|---|",
+    ]
+    for name in GAMES:
+        for bob, written in BOBS.items():
+            mine = [run for run in runs if (run["name"], run["bob"]) == (name, bob)]
+            if not mine:
+                continue
+            honesty, value = [run["honesty"] for run in mine], mine[0]["value"]
+            rounds = ", ".join("-" if run["rounds"] is None else str(run["rounds"]) for run in mine)
+            lines.append(
+                f"| {name} | {1 / value:.0f} | {written} | {shown(honesty, 4)} | {min(honesty):.4f} | "
+                f"{min(run['averaged'] for run in mine):.4f} | {rounds} | {max(run['entropy'] for run in mine):.1e} | "
+                f"{max(run['temperature'] for run in mine):.1e} | {2 * value / math.log(99):.1e} |"
+            )
+    return "\n".join(lines)
+
+
+def figure(runs: list[dict[str, Any]], path: Path) -> None:
+    """Left, honesty over the rounds; right, the rounds needed against 1 / V."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    drawing, (left, right) = pyplot.subplots(1, 2, figsize=(10, 4), layout="constrained")
+    names = list(dict.fromkeys(run["name"] for run in runs))
+    colours = dict(zip(names, pyplot.colormaps["viridis"](np.linspace(0, 0.9, len(names))), strict=True))
+    styles = {"lp": ("--", "s"), "learned": ("-", "o")}
+    for run in runs:
+        line, marker = styles[run["bob"]]
+        rounds, honesty = zip(*run["curve"], strict=True)
+        left.plot(rounds, honesty, line, color=colours[run["name"]], linewidth=1)
+        if run["rounds"]:
+            right.plot(1 / run["value"], run["rounds"], marker, color=colours[run["name"]], alpha=0.7)
+    for name in names:
+        left.plot([], [], color=colours[name], label=name)
+    for bob, (line, marker) in styles.items():
+        left.plot([], [], line, color="#555555", label=f"against {BOBS[bob]}")
+        right.plot([], [], marker, color="#555555", label=f"against {BOBS[bob]}")
+    left.axhline(HONEST, color="#999999", linewidth=1, linestyle=":")
+    left.set(xlabel="rounds of self-play", ylabel="how often Alice claims the truth", ylim=(0, 1.02))
+    left.legend(fontsize=7)
+    right.set(xlabel="1 / V, debates until the best lie is caught once", ylabel="rounds until 99% honest", xscale="log")
+    right.set_ylim(bottom=0)
+    right.legend(fontsize=8)
+    drawing.savefig(path, dpi=150)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--games", nargs="+", choices=list(GAMES), default=list(GAMES), metavar="NAME")
+    parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2], metavar="SEED")
+    parser.add_argument("--jobs", type=int, default=2, help="runs at a time")
+    parser.add_argument("--json", type=Path, metavar="PATH")
+    parser.add_argument("--figure", type=Path, metavar="PATH")
+    given = parser.parse_args()
+    runs = in_parallel(learn, [(n, b, s) for n in given.games for b in BOBS for s in given.seeds], given.jobs)
+    print(printed(runs))
+    if given.json:
+        given.json.write_text(json.dumps(runs, indent=1) + "\n")
+    if given.figure:
+        figure(runs, given.figure)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
