@@ -135,8 +135,8 @@ def move_log_probabilities(policy: AlicePolicy | BobPolicy, seen: View) -> Tenso
     """log-probabilities (N, M) in the order of `envs.view.legal_moves`, differentiable in the policy."""
     legal = torch.as_tensor(legal_moves(seen))
     if seen.phase == DECOMPOSE:
-        scores = [policy.candidates(candidate_input(seen, k)) for k in range(seen.menu.shape[1])]
-        return masked(torch.stack(scores, -1), legal)
+        candidates = [distinct(candidate_input(seen, k)) for k in range(seen.menu.shape[1])]
+        return masked(torch.stack([policy.candidates(rows)[inverse] for rows, inverse in candidates], -1), legal)
     rows, inverse = distinct(network_input(seen))
     if seen.phase == CLAIM:
         scores = policy.claims(rows)
