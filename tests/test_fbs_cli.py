@@ -185,15 +185,19 @@ def test_a_mistake_leaves_no_folder(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_answer_is_printed_though_the_file_cannot_be_written(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_answer_is_printed_though_the_file_cannot_be_written(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """A device that is always full: there is no way to tell beforehand."""
+    full = tmp_path / "full"
+    full.symlink_to("/dev/full")
     with pytest.raises(SystemExit) as stopped:
-        main(["majority", "111", "--json", "/dev/full"])
+        main(["majority", "111", "--json", str(full)])
     output = capsys.readouterr()
     assert stopped.value.code == 2
     assert "verified" in output.out
-    assert "--json: cannot write /dev/full: No space left on device" in output.err
-    assert Path("/dev/full").is_char_device()
+    assert f"--json: cannot write {full}: No space left on device" in output.err
+    assert full.is_char_device()
 
 
 def test_json_to_a_pipe_or_through_a_link_leaves_these_in_place(tmp_path: Path) -> None:
@@ -234,7 +238,8 @@ def test_help_explains_the_grammar(capsys: pytest.CaptureFixture[str]) -> None:
 
 def interrupting(folder: Path, module: str, *, then: str) -> dict[str, str]:
     """An environment in which the import of `module` is interrupted, and what comes of it."""
-    (folder / f"{module}.py").write_text(f"import os, signal\nos.kill(os.getpid(), signal.SIGINT)\n{then}\n")
+    interrupted = f"try:\n    os.kill(os.getpid(), signal.SIGINT)\nexcept KeyboardInterrupt:\n    {then}"
+    (folder / f"{module}.py").write_text(f"import os, signal\n{interrupted}\nraise ImportError('went on')\n")
     return os.environ | {"PYTHONPATH": f"{folder}{os.pathsep}{ROOT}", "OMP_NUM_THREADS": "1"}
 
 
@@ -248,12 +253,12 @@ COMMANDS = {
 @pytest.mark.parametrize("module", ["argparse", "numpy"])
 @pytest.mark.parametrize("command", COMMANDS)
 def test_an_interrupt_while_a_command_imports_is_silent(command: str, module: str, tmp_path: Path) -> None:
-    environment = interrupting(tmp_path, module, then="raise ImportError('went on')")
+    environment = interrupting(tmp_path, module, then="raise")
     done = subprocess.run([sys.executable, *COMMANDS[command]], cwd=ROOT, capture_output=True, env=environment)
     assert (done.returncode, done.stdout, done.stderr) == (130, b"", b"")
 
 
-@pytest.mark.parametrize("then", ["import time; time.sleep(60)", "raise ImportError('initialization failed')"])
+@pytest.mark.parametrize("then", ["raise", "raise ImportError('initialization failed')"])
 def test_an_interrupt_inside_a_late_import_is_one_line(then: str, tmp_path: Path) -> None:
     """The second is what an extension module makes of it."""
     environment = interrupting(tmp_path, "torch", then=then)
@@ -265,7 +270,7 @@ def test_an_interrupt_inside_a_late_import_is_one_line(then: str, tmp_path: Path
 
 
 def test_who_ignores_interrupts_goes_on_ignoring_them(tmp_path: Path) -> None:
-    environment = interrupting(tmp_path, "yaml", then="raise ImportError('went on')")
+    environment = interrupting(tmp_path, "yaml", then="raise")
     command = ["sh", "-c", f"trap '' INT; exec {sys.executable} train.py"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, env=environment, timeout=30)
     assert "went on" in done.stderr

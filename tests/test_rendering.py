@@ -59,7 +59,8 @@ class TestRendering:
             ("\x9b31m \u2028 \x7f", r"\x9b31m \u2028 \x7f"),
             ("a \u202eb", r"a \u202eb"),
             ("Ça \N{NO-BREAK SPACE}\N{SNOWMAN} می‌خواهم 日本", "Ça \N{NO-BREAK SPACE}\N{SNOWMAN} می‌خواهم 日本"),
-            ("from $5 to $\\frac{6", "from $5 to $\\frac{6"),
+            ("$\\frac{$ or $5", "$\\frac{$ or $5"),
+            ("$\\frac{$", "$\\frac{$"),
         ],
     )
     def test_other_peoples_text_does_no_harm(self, text: str, shown: str, tmp_path: Any) -> None:

@@ -162,10 +162,12 @@ def test_json_that_cannot_be_written_is_noticed_before_training(tmp_path, capsys
 def test_the_table_is_printed_though_json_cannot_be_written(tmp_path, capsys, monkeypatch):
     """A device that is always full: there is no way to tell beforehand."""
     monkeypatch.setattr(report, "can_picture", lambda game: False)
-    assert run(tmp_path / "run", "--json", "/dev/full") == 2
+    full = tmp_path / "full"
+    full.symlink_to("/dev/full")
+    assert run(tmp_path / "run", "--json", str(full)) == 2
     captured = capsys.readouterr()
     assert "worst-case catch" in captured.out
-    assert captured.err.endswith("train.py: error: --json: cannot write /dev/full: No space left on device\n")
+    assert captured.err.endswith(f"train.py: error: --json: cannot write {full}: No space left on device\n")
     assert (tmp_path / "run" / "summary.json").is_file()
 
 
