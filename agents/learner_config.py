@@ -16,24 +16,26 @@ class LearnerConfig:
     """How Alice and Bob learn.
 
     Args:
-        name: `mmd`, magnetic mirror descent on exact one-step look-ahead, or `ppo`, proximal policy optimisation on
-            sampled returns (the control).
+        name: `mmd`, magnetic mirror descent on exact one-step look-ahead; `tabular`, the same in tables instead of
+            networks; `ppo`, proximal policy optimisation on sampled returns, or `nfsp`, neural fictitious self-play
+            (the controls).
         iterations: Rounds of self-play and update.
         batch: Debates a round.
         hidden: Width of the networks' layers.
         learning_rate: Adam's step size at the start; it falls to 0 linearly.
         epochs: Gradient steps a round.
         step_size: Mirror descent's step (eta): how far one round moves a policy along its action values.
-        magnet: Pull towards the magnet, a slowly moving copy of the policy (alpha); `mmd` only.
-        magnet_rate: How much of the policy the magnet takes over in a round; `mmd` only.
+        magnet: Pull towards the magnet, a slowly moving copy of the policy (alpha); `mmd` and `tabular` only.
+        magnet_rate: How much of the policy the magnet takes over in a round; `mmd` and `tabular` only.
         average_rate: How much of the policy the averaged copy, the one reported, takes over in a round.
         value_rate: How much of a round's estimate the after-state values take over; `mmd` only.
         positions: At most so many positions are looked ahead from in a round; `mmd` only.
         entropy: Entropy bonus; `ppo` only.
         clip: Clipping of the probability ratio; `ppo` only.
+        anticipatory: In how many of the debates each plays its best response and not its average; `nfsp` only.
     """
 
-    name: Literal["mmd", "ppo"] = "mmd"
+    name: Literal["mmd", "tabular", "ppo", "nfsp"] = "mmd"
     iterations: int = 400
     batch: int = 2048
     hidden: int = 64
@@ -47,10 +49,11 @@ class LearnerConfig:
     positions: int = 4096
     entropy: float = 0.01
     clip: float = 0.2
+    anticipatory: float = 0.1
 
     def __post_init__(self) -> None:
-        if self.name not in ("mmd", "ppo"):
-            raise ConfigError(f"learner.name is {self.name!r}; expected 'mmd' or 'ppo'")
+        if self.name not in ("mmd", "tabular", "ppo", "nfsp"):
+            raise ConfigError(f"learner.name is {self.name!r}; expected 'mmd', 'tabular', 'ppo' or 'nfsp'")
         for key in ("iterations", "batch", "hidden", "epochs", "positions"):
             self._check(key, isinstance(getattr(self, key), int) and 1 <= getattr(self, key) <= MOST[key],
                         f"a whole number from 1 to {MOST[key]}")  # fmt: skip
@@ -58,7 +61,7 @@ class LearnerConfig:
             self._check(key, 0 < getattr(self, key) <= 1000, "a number above 0, at most 1000")
         for key in ("magnet", "entropy"):
             self._check(key, 0 <= getattr(self, key) <= 1000, "a number from 0 to 1000")
-        for key in ("magnet_rate", "average_rate", "value_rate", "clip"):
+        for key in ("magnet_rate", "average_rate", "value_rate", "clip", "anticipatory"):
             self._check(key, 0 < getattr(self, key) <= 1, "a number above 0, at most 1")
 
     def _check(self, key: str, holds: bool, expected: str) -> None:

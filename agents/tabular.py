@@ -102,24 +102,27 @@ class TabularMirrorDescent:
         """One round: one sweep, one mirror descent step everywhere."""
         step_size = self.config.step_size * (1 - self.iteration / self.config.iterations)
         advantages = Sweep(self.board, self.policies).advantages()
-        before = self.policies
-        self.policies = Policies(*(
-            self._moved(*tables, step_size) for tables in zip(self.board.legal, before, self.magnets, advantages, strict=True)
-        ))  # fmt: skip
+        before, tables = self.policies, zip(self.board.legal, self.policies, self.magnets, advantages, strict=True)
+        self.policies = Policies(*(self._moved(*table, step_size) for table in tables))
         for magnet, average, policy in zip(self.magnets, self.averages, self.policies, strict=True):
             magnet.lerp_(policy, self.config.magnet_rate)
             average.lerp_(policy.exp(), self.config.average_rate)
         self.iteration += 1
-        moved = [
-            float((new.exp() - old.exp()).abs().sum(-1)[legal.any(-1)].mean() / 2)
-            for legal, old, new in zip(self.board.legal, before, self.policies, strict=True)
-        ]
-        return {"debug/step_size": step_size, "debug/alice_step": moved[1], "debug/bob_step": moved[3]}
+        return {
+            "debug/step_size": step_size,
+            "debug/alice_step": _distance(before.answers, self.policies.answers),
+            "debug/bob_step": _distance(before.responses, self.policies.responses),
+        }
 
     def _moved(self, legal: Tensor, old: Tensor, magnet: Tensor, advantage: Tensor, step_size: float) -> Tensor:
         pull = step_size * self.config.magnet
         scores = (old + step_size * advantage.clamp(-CLAMP, CLAMP) + pull * magnet) / (1 + pull)
         return masked(scores, legal)
+
+
+def _distance(old: Tensor, new: Tensor) -> float:
+    """Total variation between tables of log-probabilities, the mean over their rows."""
+    return float((new.exp() - old.exp()).abs().sum(-1).mean() / 2)
 
 
 class Board:
@@ -267,7 +270,7 @@ class Sweep:
         return (self.policies.claims.T / 2 + self.board.root) / 2
 
     def _joint(self, number: int, reach: Tensor) -> Tensor:
-        """float64 (A, N, S): how likely claims of this level come with each situation and assignment; trembles count."""
+        """float64 (A, N, S): how likely a debate comes to each situation and assignment, trembles included."""
         board, tremble = self.board, self.board.game.tremble
         legal = board.legal.answers[number].double()
         played = (1 - tremble) * self.policies.answers[number] + tremble * legal / legal.sum(-1, keepdim=True)
