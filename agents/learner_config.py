@@ -25,8 +25,9 @@ class LearnerConfig:
     """How Alice and Bob learn.
 
     Args:
-        name: `mmd`, magnetic mirror descent on exact one-step look-ahead, or `ppo`, proximal policy optimisation on
-            sampled returns (the control).
+        name: `mmd`, magnetic mirror descent on exact one-step look-ahead; `tabular`, the same in tables instead of
+            networks; `ppo`, proximal policy optimisation on sampled returns, or `nfsp`, neural fictitious self-play
+            (the controls).
         bob: `learned`, or the name of a scripted Bob, such as `lp`, whom Alice learns against; `mmd` only.
         iterations: Rounds of self-play and update.
         batch: Debates a round.
@@ -34,18 +35,19 @@ class LearnerConfig:
         learning_rate: Adam's step size at the start; it falls to 0 linearly.
         epochs: Gradient steps a round.
         step_size: Mirror descent's step (eta) at the start, which falls to 0 linearly: how far one round moves a policy
-            along its action values; `mmd` only.
-        magnet: Pull towards the magnet, a slowly moving copy of the policy (alpha); `mmd` only.
-        magnet_rate: How much of the policy the magnet takes over in a round; `mmd` only.
+            along its action values; `mmd` and `tabular` only.
+        magnet: Pull towards the magnet, a slowly moving copy of the policy (alpha); `mmd` and `tabular` only.
+        magnet_rate: How much of the policy the magnet takes over in a round; `mmd` and `tabular` only.
         average_rate: How much of the policy the averaged copy, the one reported, takes over in a round.
         value_rate: How much of a round's estimate the after-state values take over; `mmd` only.
         positions: At most so many positions are looked ahead from in a round; `mmd` only.
         minibatch: At most so many of them are fitted in one gradient step; `mmd` only.
         entropy: Entropy bonus; `ppo` only.
         clip: Clipping of the probability ratio; `ppo` only.
+        anticipatory: In how many of the debates each plays its best response and not its average; `nfsp` only.
     """
 
-    name: Literal["mmd", "ppo"] = "mmd"
+    name: Literal["mmd", "tabular", "ppo", "nfsp"] = "mmd"
     bob: Literal["learned", "lp", "game_optimal", "uniform", "random"] = "learned"
     iterations: int = 300
     batch: int = 2048
@@ -61,14 +63,15 @@ class LearnerConfig:
     minibatch: int = 1024
     entropy: float = 0.01
     clip: float = 0.2
+    anticipatory: float = 0.1
 
     def __post_init__(self) -> None:
         plain_numbers(self)
         for item in fields(self):
             if item.type == "float":
                 self._check(item.name, isinstance(getattr(self, item.name), float), "a number")
-        if self.name not in ("mmd", "ppo"):
-            raise ConfigError(f"learner.name is {self.name!r}; expected 'mmd' or 'ppo'")
+        if self.name not in ("mmd", "tabular", "ppo", "nfsp"):
+            raise ConfigError(f"learner.name is {self.name!r}; expected 'mmd', 'tabular', 'ppo' or 'nfsp'")
         if self.bob not in (*FIXED_BOBS, "learned"):
             raise ConfigError(f"learner.bob is {self.bob!r}; expected 'learned' or one of {', '.join(FIXED_BOBS)}")
         if self.bob != "learned" and self.name != "mmd":
@@ -80,7 +83,7 @@ class LearnerConfig:
             self._check(key, 0 < getattr(self, key) <= 1000, "a number above 0, at most 1000")
         for key in ("magnet", "entropy"):
             self._check(key, 0 <= getattr(self, key) <= 1000, "a number from 0 to 1000")
-        for key in ("magnet_rate", "average_rate", "value_rate", "clip"):
+        for key in ("magnet_rate", "average_rate", "value_rate", "clip", "anticipatory"):
             self._check(key, 0 < getattr(self, key) <= 1, "a number above 0, at most 1")
 
     def _check(self, key: str, holds: bool, expected: str) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from agents.fictitious_play import FictitiousPlay
 from agents.mirror_descent import MirrorDescent
 from agents.ppo import ProximalPolicy
+from agents.tabular import TabularMirrorDescent
 
-LEARNERS = {"mmd": MirrorDescent, "ppo": ProximalPolicy}
+LEARNERS = {"mmd": MirrorDescent, "tabular": TabularMirrorDescent, "ppo": ProximalPolicy, "nfsp": FictitiousPlay}

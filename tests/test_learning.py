@@ -95,7 +95,7 @@ def test_the_targets_are_the_mirror_descent_step():
     np.testing.assert_allclose(targets.responses[row], expected, atol=1e-5)
 
 
-@pytest.mark.parametrize("name", LEARNERS)
+@pytest.mark.parametrize("name", ["mmd", "ppo"])
 def test_a_restored_learner_goes_on_bit_for_bit(name):
     """Three rounds, saved, two more; against a new learner that loads the state and does the same two."""
     game = Game(EnvConfig(root_claim="free"), ProblemConfig(menu=2, aggregators=["majority 3", "or 2"]), torch)
