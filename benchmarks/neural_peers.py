@@ -20,6 +20,7 @@ import argparse
 import json
 import sys
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -80,8 +81,14 @@ class Ours:
 
 
 class Peer:
-    """A learner of OpenSpiel, an agent for each player, on the exported game."""
+    """A learner of OpenSpiel, an agent for each player, on the exported game.
 
+    Attributes:
+        agents: Alice's and Bob's. environments: Where they meet.
+        asked: What Bob is asked at each position, as a time step of OpenSpiel.
+    """
+
+    agents: list[Any]
     finished = False
 
     def __init__(self, seed: int, environments: int = 1) -> None:
@@ -99,10 +106,10 @@ class Peer:
         self.inputs = self.exported.information_state_tensor_size()
         self.moves = self.exported.num_distinct_actions()
         self.debates = 0
-        self._asked = self._questions()
+        self.asked = self._questions()
 
     def _questions(self) -> list[Any]:
-        """What Bob is asked at each position, as a time step of OpenSpiel."""
+        """Debates of one level, each led to Bob's turn: by its assignment, and then any lie, as he sees none."""
         from open_spiel.python.rl_environment import StepType, TimeStep
 
         tree, found = self.exported.tree, {}
@@ -122,7 +129,7 @@ class Peer:
         return steps
 
     def bob(self) -> np.ndarray:
-        rows = np.array([np.asarray(self.chances(step), np.float64) for step in self._asked])
+        rows = np.array([np.asarray(self.chances(step), np.float64) for step in self.asked])
         return rows[None, :, : 2 + self.exported.tree.game.width]
 
     def chances(self, asked: Any) -> Any:
@@ -163,8 +170,7 @@ class FictitiousSelfPlay(Peer):
 
 
 class PolicyGradient(Peer):
-    """OpenSpiel's advantage actor-critic, with the settings of its own example (`catch_pytorch_policy_gradient`), but
-    smaller steps: those diverge here."""
+    """OpenSpiel's advantage actor-critic, with the settings of its own example (`catch_pytorch_policy_gradient`)."""
 
     def __init__(self, seed: int) -> None:
         from open_spiel.python.pytorch import policy_gradient
@@ -180,18 +186,23 @@ class PolicyGradient(Peer):
 
 
 class ProximalPolicy(Peer):
-    """OpenSpiel's PPO for each player, 64 debates side by side; its own defaults, without a discount."""
+    """OpenSpiel's PPO for each player, 64 debates side by side, without a discount; the rest by its defaults.
+
+    Args:
+        entropy, learning_rate: Two of them, its defaults.
+    """
 
     SIDE_BY_SIDE, ROUNDS = 64, 16  # debates at a time, and times between two updates
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, entropy: float = 0.01, learning_rate: float = 2.5e-4) -> None:
         from open_spiel.python.pytorch.ppo import PPO, PPOAgent
 
         super().__init__(seed, self.SIDE_BY_SIDE)
         self.agents = [
             PPO(
                 (self.inputs,), self.moves, 2, player, num_envs=self.SIDE_BY_SIDE, agent_fn=PPOAgent, gamma=1.0,
-                steps_per_batch=self.ROUNDS * (2 if player == 0 else 1),
+                steps_per_batch=self.ROUNDS * (2 if player == 0 else 1), entropy_coef=entropy,
+                learning_rate=learning_rate,
             )
             for player in (0, 1)
         ]  # fmt: skip
@@ -227,6 +238,7 @@ LEARNERS_MEASURED = {
     "OpenSpiel NFSP": FictitiousSelfPlay,
     "OpenSpiel A2C": PolicyGradient,
     "OpenSpiel PPO": ProximalPolicy,
+    "OpenSpiel PPO, more entropy": partial(ProximalPolicy, entropy=0.1, learning_rate=1e-3),
 }
 
 
@@ -290,6 +302,7 @@ def main() -> int:
     for name in given.only or names:
         print(f"{name} ...", file=sys.stderr, flush=True)
         runs.append(race(name, given.seconds, given.seed))
+        print(printed(runs[-1:]).splitlines()[-1], file=sys.stderr, flush=True)
     print(printed(runs))
     if given.json:
         given.json.write_text(json.dumps(runs, indent=1) + "\n")

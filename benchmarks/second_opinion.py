@@ -1,6 +1,6 @@
 """A second opinion on the exact numbers: the same games, solved and measured by OpenSpiel (extra `interop`).
 
-    python -m benchmarks.second_opinion [--only NAME ...] [--iterations 150] [--json PATH]
+    python -m benchmarks.second_opinion [--only NAME ...] [--iterations 60] [--json PATH]
 
 Each game is exported (`envs.open_spiel_game`) and OpenSpiel walks it state by state: it shares the rules with us, and
 nothing of the mathematics. Two tables come out. *Values*: ours, by linear programs over sub-claims (`agents.exact`),
@@ -201,7 +201,7 @@ def printed(rows: list[dict[str, Any]], iterations: int) -> Iterator[str]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", nargs="+", choices=list(GAMES), metavar="NAME", help="games; all by default")
-    parser.add_argument("--iterations", type=int, default=150, help="of the learner behind the learned pair")
+    parser.add_argument("--iterations", type=int, default=60, help="of the learner behind the learned pair")
     parser.add_argument("--json", type=Path, metavar="PATH")
     given = parser.parse_args()
     rows = []

@@ -233,7 +233,7 @@ class TestBenchmarks:
             """All assignments, and of the lies the first."""
             if state.current_player() == 1:
                 code = int(state.node.tree.game.library.code(state.node.seen.assignment)[0])
-                asked = peer._asked[code].observations
+                asked = peer.asked[code].observations
                 assert np.array_equal(asked["info_state"][1], state.information_state_tensor(1))
                 assert asked["legal_actions"][1] == state.legal_actions()
                 met.add(code)
