@@ -7,6 +7,7 @@ from typing import Literal
 
 from envs.config import ConfigError, plain_numbers
 
+NAMES = ("mmd", "tabular", "distilled", "ppo", "nfsp")
 FIXED_BOBS = ("lp", "game_optimal", "uniform", "random")
 
 # Beyond these a machine's memory, or a person's patience, would be the first to know.
@@ -26,8 +27,8 @@ class LearnerConfig:
 
     Args:
         name: `mmd`, magnetic mirror descent on exact one-step look-ahead; `tabular`, the same in tables instead of
-            networks; `ppo`, proximal policy optimisation on sampled returns, or `nfsp`, neural fictitious self-play
-            (the controls).
+            networks; `distilled`, networks fitted to such tables, for libraries of many aggregators; `ppo`, proximal
+            policy optimisation on sampled returns, or `nfsp`, neural fictitious self-play (the controls).
         bob: `learned`, or the name of a scripted Bob, such as `lp`, whom Alice learns against; `mmd` only.
         iterations: Rounds of self-play and update.
         batch: Debates a round.
@@ -35,19 +36,19 @@ class LearnerConfig:
         learning_rate: Adam's step size at the start; it falls to 0 linearly.
         epochs: Gradient steps a round.
         step_size: Mirror descent's step (eta) at the start, which falls to 0 linearly: how far one round moves a policy
-            along its action values; `mmd` and `tabular` only.
-        magnet: Pull towards the magnet, a slowly moving copy of the policy (alpha); `mmd` and `tabular` only.
-        magnet_rate: How much of the policy the magnet takes over in a round; `mmd` and `tabular` only.
+            along its action values; not `ppo`, not `nfsp`.
+        magnet: Pull towards the magnet, a slowly moving copy of the policy (alpha); not `ppo`, not `nfsp`.
+        magnet_rate: How much of the policy the magnet takes over in a round; not `ppo`, not `nfsp`.
         average_rate: How much of the policy the averaged copy, the one reported, takes over in a round.
         value_rate: How much of a round's estimate the after-state values take over; `mmd` only.
         positions: At most so many positions are looked ahead from in a round; `mmd` only.
-        minibatch: At most so many of them are fitted in one gradient step; `mmd` only.
+        minibatch: At most so many of them are fitted in one gradient step; `mmd` and `distilled` only.
         entropy: Entropy bonus; `ppo` only.
         clip: Clipping of the probability ratio; `ppo` only.
         anticipatory: In how many of the debates each plays its best response and not its average; `nfsp` only.
     """
 
-    name: Literal["mmd", "tabular", "ppo", "nfsp"] = "mmd"
+    name: Literal["mmd", "tabular", "distilled", "ppo", "nfsp"] = "mmd"
     bob: Literal["learned", "lp", "game_optimal", "uniform", "random"] = "learned"
     iterations: int = 300
     batch: int = 2048
@@ -70,8 +71,8 @@ class LearnerConfig:
         for item in fields(self):
             if item.type == "float":
                 self._check(item.name, isinstance(getattr(self, item.name), float), "a number")
-        if self.name not in ("mmd", "tabular", "ppo", "nfsp"):
-            raise ConfigError(f"learner.name is {self.name!r}; expected 'mmd', 'tabular', 'ppo' or 'nfsp'")
+        if self.name not in NAMES:
+            raise ConfigError(f"learner.name is {self.name!r}; expected one of {', '.join(NAMES)}")
         if self.bob not in (*FIXED_BOBS, "learned"):
             raise ConfigError(f"learner.bob is {self.bob!r}; expected 'learned' or one of {', '.join(FIXED_BOBS)}")
         if self.bob != "learned" and self.name != "mmd":

@@ -32,7 +32,7 @@ from envs.game import Game
 from envs.rules import ASSIGN, CLAIM, DECOMPOSE, LIE
 from envs.view import View
 
-MOST_CELLS = 1 << 21  # numbers in the largest table; a sweep holds a score of such tables
+MOST_CELLS = 1 << 22  # numbers in the largest table; a sweep holds a score of such tables
 
 
 class Policies(NamedTuple):

@@ -27,7 +27,7 @@ from agents.learner_config import LearnerConfig
 from benchmarks.runs import in_parallel, shown, train
 from envs.config import EnvConfig, ProblemConfig
 
-LEARNER = LearnerConfig(iterations=400, minibatch=512, step_size=1.0, magnet_rate=0.05, learning_rate=3e-3)
+LEARNER = LearnerConfig(name="distilled", iterations=300, minibatch=512, learning_rate=3e-3)
 SIZE, UNSEEN = 64, 1000  # of a library; seed of the first library that is not trained on
 RHO = {5: 3.0, 7: 4.0, 9: 5.0}
 TESTS = {"threshold": (7, 5, 9), "table": (5,)}  # widths; the first is trained on
