@@ -3,9 +3,9 @@
     python -m benchmarks.learning [--only NAME ...] [--seeds 0 1 2] [--jobs 2] [--json PATH] [--figure PATH]
 
 Trains the default learner on a suite of games and measures the averaged pair exactly (`agents.measures`). Prints a row
-a game: mean catch ratio (mean, minimum and 95% interval over the seeds), the lowest at any assignment, the worst-case
-catch over the game value beside 0.97^depth, and the challenge errors. Takes about a minute of one core for each game
-and seed; the wide and the tabled ones take a few.
+a game: mean catch ratio (mean and 95% interval of the seeds, and each seed), the lowest at any assignment and seed, the
+worst-case catch over the game value beside 0.97^depth, challenge errors, and exploitability over what lies are worth to
+catch. Takes a minute or two of one core for each game and seed; the wide ones and the tables take three or four.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from agents.learner_config import LearnerConfig
-from benchmarks.runs import in_parallel, interval, train
+from benchmarks.runs import in_parallel, interval, shown, train
 from envs.config import EnvConfig, ProblemConfig
 
 THRESHOLD = "threshold 3,2,2,1,1 >= 5"
@@ -78,9 +78,15 @@ def row(name: str, runs: list[dict[str, Any]]) -> dict[str, Any]:
     errors = {
         kind: [e for run in runs if (e := run["challenge_errors"][kind]) is not None] for kind in ("stable", "unstable")
     }
+    most = 2 * EnvConfig().p_false * runs[0]["game_value"]  # what lies are worth to catch, in reward
+    exploited = {
+        side: [e / most for run in runs if (e := run["exploitability"][side]) is not None] for side in ("alice", "bob")
+    }
     return {
         "name": name,
         "seeds": [run["seed"] for run in runs],
+        "each": means.tolist(),
+        "exploitability_share": {side: max(values, default=None) for side, values in exploited.items()},
         "catch_ratio": {"mean": means.mean(), "min": means.min(), "low": low, "high": high},
         "lowest": min(run["catch_ratio"]["min"] for run in runs),
         "catch_share": [run["worst_case_catch"] / run["game_value"] for run in runs],
@@ -93,19 +99,27 @@ def row(name: str, runs: list[dict[str, Any]]) -> dict[str, Any]:
 def printed(rows: list[dict[str, Any]]) -> str:
     """The table, in Markdown."""
     lines = [
-        "| game | mean catch ratio (95% interval) | least seed | lowest assignment | worst-case catch / game value "
-        "(least seed, aim) | challenge errors (stable, unstable) | CPU s |",
-        "|---|---|---|---|---|---|---|",
+        "| game | mean catch ratio (95% interval) | each seed | lowest assignment | worst-case catch / game value "
+        "| aim | challenge errors (stable, unstable) | exploitability / 2pV (Alice, Bob), most | CPU s |",
+        "|---|---|---|---|---|---|---|---|---|",
     ]
     for r in rows:
-        ratio, errors = r["catch_ratio"], r["challenge_errors"]
-        shown = ["-" if errors[kind] is None else f"{errors[kind]:.4f}" for kind in ("stable", "unstable")]
-        lines.append(
-            f"| {r['name']} | {ratio['mean']:.3f} ({ratio['low']:.3f} to {ratio['high']:.3f}) | {ratio['min']:.3f} | "
-            f"{r['lowest']:.3f} | {min(r['catch_share']):.3f}, {r['target_share']:.3f} | {', '.join(shown)} | "
-            f"{r['cpu_seconds']:.0f} |"
-        )
+        errors, exploited = r["challenge_errors"], r["exploitability_share"]
+        cells = [
+            r["name"], shown(r["each"]), _list(r["each"]), f"{r['lowest']:.3f}", _list(r["catch_share"]),
+            f"{r['target_share']:.3f}", ", ".join(_number(errors[kind], 4) for kind in ("stable", "unstable")),
+            ", ".join(_number(exploited[side], 3) for side in ("alice", "bob")), f"{r['cpu_seconds']:.0f}",
+        ]  # fmt: skip
+        lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
+
+
+def _list(values: list[float]) -> str:
+    return " ".join(f"{value:.3f}" for value in values)
+
+
+def _number(value: float | None, digits: int) -> str:
+    return "-" if value is None else f"{value:.{digits}f}"
 
 
 def figure(runs: list[dict[str, Any]], path: Path) -> None:
