@@ -16,6 +16,7 @@ import torch
 import yaml
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
+import eval
 import train
 from agents import report, training
 from agents.configuration import load_train_config
@@ -587,3 +588,28 @@ def test_progress_line():
     assert report.progress_line(measured) == "worst-case catch 0.101 of 0.111 | ratio 0.93"
     assert report.progress_line({"worst_case_catch": 0.25, "game_value": None}) == "worst-case catch 0.250"
     assert report.progress_line({"catch_ratio": None}) == "evaluated"
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device")
+def test_a_device_that_is_not_there_is_named(tmp_path, capsys):
+    assert train.main(["--device", "cuda", "--run_dir", str(tmp_path / "run")]) == 2
+    assert "device is 'cuda'" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no CUDA device")
+def test_training_on_a_gpu_ends_with_a_pair_that_plays_on_the_cpu(tmp_path):
+    flags = [
+        "--device",
+        "cuda",
+        "--learner.iterations",
+        "2",
+        "--learner.batch",
+        "64",
+        "--run_dir",
+        str(tmp_path / "run"),
+    ]
+    try:
+        assert train.main(flags) == 0
+    finally:
+        torch.set_default_device("cpu")
+    assert eval.main(["run", str(tmp_path / "run")]) == 0
