@@ -225,11 +225,11 @@ def draw_answers(game: Game, alice: AlicePolicy, claims: Claims, each: int, gene
 
 def answer_log_chances(game: Game, alice: AlicePolicy, claims: Claims, claim: Tensor, z: Tensor) -> Tensor:
     """log-probability (P,) of Alice's answers z (P, Q) to the claims numbered `claim` (P,); differentiable."""
-    scores, library = alice.answers(claims.inputs(None, informed=True)), game.library
+    seen, library = claims.inputs(None, informed=True), game.library
     if library.tabulated:
-        legal = library.legal[claims.aggregator, claims.claimed]
-        return masked(scores @ library.bits.float().T, legal)[claim, library.code(z)].double()
-    at = claims.take(claim)
+        scores = alice.answer_scores(seen, library.bits.float())
+        return masked(scores, library.legal[claims.aggregator, claims.claimed])[claim, library.code(z)].double()
+    at, scores = claims.take(claim), alice.answers(seen)
     return AnswerFlips(library.aggregators).log_probability(at.aggregator, scores[claim], at.claimed, z)
 
 

@@ -9,7 +9,8 @@ told apart from others depends on how many there are:
 - Among many it is their written facts that matter, which aggregators never met have too: weights and threshold, and
   for tables and compositions at most `TABLE_WIDTH` wide the truth table, which takes part in the exchange. A row of
   the table gathers the sub-claims by the bit it gives them, and gives back by the same bits, so that swapping
-  sub-claims swaps the table's columns with them.
+  sub-claims swaps the table's columns with them. Once the sub-claims are answered a threshold's arithmetic is done for
+  the networks: how far the weighted sum is from turning, and each weight over that, in the places of the codes.
 
 The networks see the written facts of an aggregator alone: never its sensitivity, a cover or a block.
 """
@@ -80,6 +81,12 @@ class Facts(nn.Module):
                 claim[a, 6 + a] = 1
                 sub_claim[a, np.arange(f.width), 3 + classes[a]] = 1
         self.depth, self.rho, self.width = depth, rho, width
+        thresholds = [f.threshold for f in library.aggregators]
+        totals = [max(sum(map(abs, f.weights)), 1) for f in library.aggregators]
+        turning = [
+            (4 * (t or 0) / total, 4 / total, t is not None) for t, total in zip(thresholds, totals, strict=True)
+        ]
+        self.register_buffer("turning", torch.tensor(turning, dtype=torch.float32), persistent=False)
         by_table = not self.named and any(f.kind in KINDS[2:] for f in library.aggregators)
         self.tabled = by_table and width <= TABLE_WIDTH
         self.register_buffer("sub_claim", torch.tensor(sub_claim, dtype=torch.float32), persistent=False)
@@ -108,8 +115,25 @@ class Facts(nn.Module):
                 (seen.truth == 0).float(), torch.full_like(level, 1 / self.rho), none[:, 0].float(),
             ], -1,
         )  # fmt: skip
+        claim = self.claim[a] * ~none
+        if not self.named:
+            distance, share = self._slack(facts[:, :, 1], z, self.turning[a], (z >= 0).any(-1) & ~none[:, 0])
+            facts = torch.cat([facts[:, :, :3], share[:, :, None], facts[:, :, 4:]], -1)
+            claim = torch.cat([claim[:, :6], distance[:, None], claim[:, 7:]], -1)
         x = torch.cat([facts, known * present, code * signs[:, :, :1], code * signs[:, :, 1:]], -1)
-        return x, torch.cat([numbers, self.claim[a] * ~none], -1), present
+        return x, torch.cat([numbers, claim], -1), present
+
+    def _slack(self, weights: Tensor, z: Tensor, turning: Tensor, answered: Tensor) -> tuple[Tensor, Tensor]:
+        """How much weight has to change before a threshold's output does, (N,), and each sub-claim's part of it that a
+        change of its answer brings, (N, Q), at most 2; zeros where there is no threshold or no assignment."""
+        threshold, unit, there = turning.T
+        total = (weights * z.clamp(min=0)).sum(-1)
+        above = total > threshold - unit / 2
+        known = (there > 0) & answered
+        distance = torch.where(above, total - threshold + unit, threshold - total) * known
+        moves = weights * (1 - 2 * z)  # what the sum gains by a change
+        helps = torch.where(above[:, None], -moves, moves).clamp(min=0)
+        return distance, (helps / distance.clamp(min=1e-6)[:, None]).clamp(max=2) * known[:, None]
 
     def table(self, seen: NetworkInput) -> tuple[Tensor, Tensor]:
         """The truth tables, float (N, 2^Q, 2), and which rows count, float (N, 2^Q, 1).
@@ -149,6 +173,11 @@ class DebaterNetwork(nn.Module):
 
     def forward(self, seen: NetworkInput) -> tuple[Tensor, Tensor]:
         """Outputs of the claim (N, whole) and of each sub-claim (N, Q, each)."""
+        h, g = self.features(seen)
+        return self.whole(torch.cat([h.sum(1) / 4, g], -1)), self.each(h)
+
+    def features(self, seen: NetworkInput) -> tuple[Tensor, Tensor]:
+        """What the heads read: of each sub-claim (N, Q, H) and of the claim (N, G)."""
         x, g, present = self.facts(seen)
         h = self.each_in(x, g) * present
         if self.facts.tabled:
@@ -158,7 +187,7 @@ class DebaterNetwork(nn.Module):
             h = norm(h + out(nn.functional.gelu(mixed))) * present
             if self.facts.tabled:
                 h = (h + self.tables[number](h, table, read, self.facts.bits)) * present
-        return self.whole(torch.cat([h.sum(1) / 4, g], -1)), self.each(h)
+        return h, g
 
 
 class Shared(nn.Module):

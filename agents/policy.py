@@ -4,6 +4,10 @@ Alice's answers, and her lies, are independent coin flips for each sub-claim, co
 sub-claim, and P(move) in proportion to exp(sum of the scores of its ones) over the legal moves. Such a family
 reaches, as closely as one likes, every profile of how often each sub-claim is a lie, and that profile is all that
 decides Bob's payoff. Bob's responses are a softmax of one score each.
+
+Where Alice knows the truths (the random oracle) a profile is not enough: to answer four of five like sub-claims by 1
+may be best, three being too sensitive and five one lie too many, and flips alike cannot say "four". Her answers' scores
+then have two more terms, in the squares of how many ones there are and of how much they weigh.
 """
 
 from __future__ import annotations
@@ -15,7 +19,7 @@ import torch
 from torch import Tensor, nn
 
 from agents.conditional_flips import AnswerFlips
-from agents.networks import DebaterNetwork, Facts, NetworkInput
+from agents.networks import CLAIM_FEATURES, DebaterNetwork, Facts, NetworkInput
 from agents.unique_rows import unique_rows
 from envs.game import Game
 from envs.rules import ASSIGN, CLAIM, DECOMPOSE, LIE, RESPOND
@@ -31,6 +35,8 @@ class AlicePolicy(nn.Module):
     def __init__(self, game: Game, hidden: int) -> None:
         super().__init__()
         self.network = DebaterNetwork(Facts(game.library, game.depth, game.env.rho), hidden, whole=2, each=2)
+        self.curved = not game.adversarial
+        self.curvature = nn.Parameter(torch.zeros(2, hidden + CLAIM_FEATURES))
 
     def candidates(self, seen: NetworkInput) -> Tensor:
         """A score for each candidate decomposition (N,)."""
@@ -44,6 +50,16 @@ class AlicePolicy(nn.Module):
     def answers(self, seen: NetworkInput) -> Tensor:
         """The log-odds (N, Q) that each answer is 1, before the condition."""
         return self.network(seen)[1][:, :, ANSWER_SCORE]
+
+    def answer_scores(self, seen: NetworkInput, bits: Tensor) -> Tensor:
+        """Scores (N, 2^Q) of all assignments, bits float (2^Q, Q)."""
+        scores = self.answers(seen) @ bits.T
+        if not self.curved:
+            return scores
+        h, g = self.network.features(seen)
+        curvature = torch.cat([h.sum(1) / 4, g], -1) @ self.curvature.T
+        weights = self.network.facts.sub_claim[seen.aggregator.clamp(min=0)][:, :, 1]  # they sum to 4 at most
+        return scores + curvature[:, :1] * bits.sum(-1).square() + curvature[:, 1:] * (weights @ bits.T).square()
 
     def lies(self, seen: NetworkInput) -> Tensor:
         """The log-odds (N, Q) that each answer is a lie, before the condition."""
@@ -143,8 +159,8 @@ def move_log_probabilities(policy: AlicePolicy | BobPolicy, seen: View) -> Tenso
     elif seen.phase == RESPOND:
         scores = policy.responses(rows)
     else:
-        flips = policy.answers(rows) if seen.phase == ASSIGN else policy.lies(rows)
-        scores = flips @ torch.as_tensor(seen.game.library.bits).float().T
+        bits = torch.as_tensor(seen.game.library.bits).float()
+        scores = policy.answer_scores(rows, bits) if seen.phase == ASSIGN else policy.lies(rows) @ bits.T
     return masked(scores[inverse], legal)
 
 

@@ -117,9 +117,9 @@ def test_bob_learns_the_depth_one_game():
     """Majority of 3 at depth 1: the packing bound says no Bob catches all lies more often than 1/fbs; the learned one
     must come within 10% of it at every assignment, from an untrained one that is far off."""
     game = Game(EnvConfig(depth=1), ProblemConfig(aggregators=["threshold 2,1,1 >= 2"]), torch)
-    learner = MirrorDescent(game, LearnerConfig(iterations=150, batch=256, hidden=32, epochs=8), seed=0)
+    learner = MirrorDescent(game, LearnerConfig(iterations=100, batch=256, hidden=32), seed=0)
     before = worst_ratio(game, learner.players()["bob_last"])
-    for _ in range(150):
+    for _ in range(100):
         learner.step()
     assert before < 0.7
     assert worst_ratio(game, learner.players()["bob"]) > 0.9
