@@ -19,7 +19,7 @@ from agents.fictitious_play import FictitiousPlay
 from agents.learner_config import LearnerConfig
 from agents.learning import LEARNERS
 from agents.measures import bob_measures, evaluate, exploitability
-from agents.policy import LearnedPlayer, _distinct_rows
+from agents.policy import LearnedPlayer
 from agents.positions import positions
 from agents.replay import Memory, Moves
 from agents.tabular import Policies, Sweep, TablePlayer, TabularMirrorDescent
@@ -324,9 +324,10 @@ def test_the_best_response_finds_out_a_scripted_alice(monkeypatch):
 
 def test_averages_approach_the_equilibrium():
     """Parity of 2 at depth 1, where any single lie will do: exact NashConv of the averages falls to less than a third
-    of what it is at the start, while the best responses themselves, which are pure, let one of the lies pass always."""
+    of what it is at the start, and the averaged Bob is better at his worst than his best response of the moment."""
     game = torch_game(EnvConfig(depth=1), ProblemConfig(aggregators=["parity 2"]))
-    learner = FictitiousPlay(game, LearnerConfig(iterations=50, batch=256, hidden=16, epochs=4, anticipatory=0.3), 0)
+    config = LearnerConfig(iterations=50, batch=256, hidden=16, learning_rate=3e-3, epochs=4, anticipatory=0.3)
+    learner = FictitiousPlay(game, config, 0)
     conv = []
     for rounds in (1, 49):
         for _ in range(rounds):
@@ -334,21 +335,28 @@ def test_averages_approach_the_equilibrium():
         players = learner.players()
         conv.append(exploitability(arena(game), players["alice"], players["bob"])["nash_conv"])
     assert conv[1] < conv[0] / 3
-    assert bob_measures(arena(game), players["bob_last"])["worst_case_catch"] == 0.0
+    catch = [bob_measures(arena(game), players[bob])["worst_case_catch"] for bob in ("bob", "bob_last")]
+    assert catch[1] < catch[0]
 
 
 def test_a_return_goes_to_the_assignment_that_was_played():
     """With a tremble in every debate Alice's remembered assignments are those that Bob saw, and what she meant is in
     the reservoir; every reward is a win or a loss, the mover's own."""
-    game = torch_game(EnvConfig(depth=1, tremble=1), ProblemConfig(aggregators=["majority 3"]))
+    game = torch_game(EnvConfig(depth=1, tremble=1), ProblemConfig(aggregators=["threshold 3,2,1 >= 3"]))
     learner = FictitiousPlay(game, dataclasses.replace(SMALL, anticipatory=1.0), seed=0)
     learner.step()
     played, seen = learner.recent[ASSIGN].moves, learner.recent[RESPOND].moves
     assert torch.equal(played.move, seen.seen.assignment)
     assert torch.equal(played.result, -seen.result)
     assert set(played.result.tolist()) <= {-1.0, 1.0}
-    meant = game.library.code(learner.reservoir[ASSIGN].moves.move)
-    assert len(torch.unique(meant)) < len(torch.unique(game.library.code(played.move))) == 8
+    meant = learner.reservoir[ASSIGN].moves
+    for claim in itertools.product((0, 1), (0, 1)):  # no two sub-claims are alike, so one assignment is the best
+        counts = []
+        for moves in (meant, played):
+            at = (moves.seen.claimed == claim[0]) & (moves.seen.truth == claim[1])
+            counts.append(torch.bincount(game.library.code(moves.move)[at], minlength=8))
+        assert counts[0].max() > 0.6 * counts[0].sum()
+        assert counts[1].max() < 0.6 * counts[1].sum()
 
 
 @pytest.mark.parametrize("name", GAMES)
@@ -381,7 +389,10 @@ def test_a_best_response_explores_legal_moves_alone():
         chances, legal = player[int(state.phase == RESPOND)].chances(seen)[~state.over], legal_moves(seen)[~state.over]
         np.testing.assert_allclose(chances.sum(-1), 1)
         assert bool((chances[~legal] == 0).all())
-        np.testing.assert_allclose(chances.amax(-1), 0.7 + 0.3 / legal.sum(-1))
+        explored = 0.3 / legal.sum(-1, keepdim=True)
+        best = (chances - explored).clamp(min=0)  # the best moves, each as often
+        np.testing.assert_allclose(best.sum(-1), 0.7, rtol=1e-6)
+        np.testing.assert_allclose(best.amax(-1) * (best > 1e-6).sum(-1), 0.7, rtol=1e-6)
 
 
 def test_memories_keep_the_latest_or_a_uniform_sample():
@@ -405,18 +416,10 @@ def test_memories_keep_the_latest_or_a_uniform_sample():
     assert float(kept.mean()) == pytest.approx(499.5, abs=4 * error)
 
 
-@pytest.mark.parametrize("width", [3, 60])
-def test_distinct_rows_are_those_that_torch_sorts_out(width):
-    rows = torch.randint(-1, 3, (200, width), generator=torch.Generator().manual_seed(0))
-    rows[:100] = rows[100:]
-    for ours, theirs in zip(_distinct_rows(rows), torch.unique(rows, dim=0, return_inverse=True), strict=True):
-        assert torch.equal(ours, theirs)
-
-
 # From the command line
 
 
-@pytest.mark.parametrize("name", ["nfsp", "tabular"])
+@pytest.mark.parametrize("name", ["nfsp", "tabular", "distilled"])
 def test_train_runs_and_resumes(name, tmp_path, monkeypatch):
     from agents import report
     from agents.run_folder import RunFolder, load_checkpoint
