@@ -97,12 +97,12 @@ def figure(runs: list[dict[str, Any]], path: Path) -> None:
             values = [look[key] for _, _, look in run["curve"]]
             panel.plot(progress, values, color=COLOURS[run["learner"]], linewidth=1, alpha=0.8)
     for name in dict.fromkeys(run["learner"] for run in runs):
-        panels[0].plot([], [], color=COLOURS[name], label=WRITTEN[name])
+        panels[1].plot([], [], color=COLOURS[name], label=WRITTEN[name])
     for panel, title in zip(panels, ("last iterate", "averaged Bob, the one reported"), strict=True):
         panel.axhline(1, color="#333333", linewidth=0.8, linestyle=":")
         panel.set(title=title, xlabel="part of the training, a line a seed", ylim=(-0.02, 1.05))
     panels[0].set(ylabel="worst-case catch / game value")
-    panels[0].legend(fontsize=7, loc="center right")
+    panels[1].legend(fontsize=7, loc="center right", bbox_to_anchor=(1, 0.45))
     drawing.savefig(path, dpi=150)
 
 
