@@ -89,7 +89,8 @@ def learned_players(config: TrainConfig, checkpoint: dict[str, Any], game: Game)
         ConfigError: their networks cannot read this game's claims.
         CheckpointError: the checkpoint does not even fit the game that it was trained on.
     """
-    learner = new_learner(replace(config, device="cpu"), game.on(torch))
+    config = replace(config, device="cpu")  # whatever it was trained on
+    learner = new_learner(config, game.on(torch))
     try:
         learner.load_state_dict(checkpoint["learner"])
     except Exception:  # torch raises whatever it stumbles over, as over weights that have no place
