@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from fractions import Fraction
@@ -243,6 +244,11 @@ def interrupting(folder: Path, module: str, *, then: str) -> dict[str, str]:
     return os.environ | {"PYTHONPATH": f"{folder}{os.pathsep}{ROOT}", "OMP_NUM_THREADS": "1"}
 
 
+def heeds_interrupts() -> None:
+    """In the new process: as one started from a terminal, also where these tests run in the background."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 COMMANDS = {
     "fbs": ["-m", "fbs", "majority", "110"],
     "eval": ["eval.py", "match", "--debates", "10"],
@@ -254,7 +260,13 @@ COMMANDS = {
 @pytest.mark.parametrize("command", COMMANDS)
 def test_an_interrupt_while_a_command_imports_is_silent(command: str, module: str, tmp_path: Path) -> None:
     environment = interrupting(tmp_path, module, then="raise")
-    done = subprocess.run([sys.executable, *COMMANDS[command]], cwd=ROOT, capture_output=True, env=environment)
+    done = subprocess.run(
+        [sys.executable, *COMMANDS[command]],
+        cwd=ROOT,
+        capture_output=True,
+        env=environment,
+        preexec_fn=heeds_interrupts,
+    )
     assert (done.returncode, done.stdout, done.stderr) == (130, b"", b"")
 
 
@@ -263,7 +275,9 @@ def test_an_interrupt_inside_a_late_import_is_one_line(then: str, tmp_path: Path
     """The second is what an extension module makes of it."""
     environment = interrupting(tmp_path, "torch", then=then)
     command = [sys.executable, ROOT / "train.py", "--config", ROOT / "configs" / "smoke.yaml"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, env=environment, timeout=30)
+    done = subprocess.run(
+        command, cwd=tmp_path, capture_output=True, text=True, env=environment, timeout=60, preexec_fn=heeds_interrupts
+    )
     assert (done.returncode, done.stdout) == (130, "")
     assert done.stderr.startswith("train.py: interrupted")
     assert done.stderr.count("\n") == 1
