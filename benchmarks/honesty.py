@@ -3,10 +3,10 @@
     python -m benchmarks.honesty [--seeds 0 1 2] [--jobs 2] [--json PATH] [--figure PATH]
 
 Games of falling value V, the chance that the best lie is caught; what honesty is worth to Alice is 2 V. In each of them
-Alice learns against LP Bob, and beside a Bob who learns. Printed are how honest she ends, how many rounds it took her
-to be honest 99 times in 100 from then on, and the entropy of her claim. The temperature of her claim, what honesty is
-worth over the log-odds that she is honest, has to fall below 2 V / ln 99 for that; it stands beside. Takes about half
-an hour of one core.
+Alice learns against LP Bob, and beside a Bob who learns; and beside one by PPO, from sampled rewards alone. Printed are
+how honest she ends, how many rounds it took her to be honest 99 times in 100 from then on, and the entropy of her
+claim. The temperature of her claim, what honesty is worth over the log-odds that she is honest, has to fall below
+2 V / ln 99 for that; it stands beside. Takes about twenty minutes of one core and seed.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import argparse
 import json
 import math
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -39,8 +40,9 @@ GAMES = {
     "threshold, depth 3": (THRESHOLD, 3.0, 3),
     "parity 4, depth 3": ("parity 4", 4.0, 3),
 }
-BOBS = {"lp": "LP Bob", "learned": "a Bob who learns"}
+BOBS = {"lp": "LP Bob", "learned": "a Bob who learns", "ppo": "a Bob who learns, both by PPO"}
 ROUNDS, EVERY, HONEST = 150, 2, 0.99
+PPO = LearnerConfig(name="ppo", learning_rate=0.001, epochs=4)  # as configs/ppo.yaml
 
 
 def learn(name: str, bob: str, seed: int) -> dict[str, Any]:
@@ -50,7 +52,7 @@ def learn(name: str, bob: str, seed: int) -> dict[str, Any]:
 
     aggregator, rho, depth = GAMES[name]
     env = EnvConfig(rho=rho, depth=depth, root_claim="free")
-    learner = LearnerConfig(iterations=ROUNDS, bob=bob)
+    learner = LearnerConfig(iterations=ROUNDS, bob=bob) if bob != "ppo" else replace(PPO, iterations=ROUNDS)
 
     def look(game: Any, players: dict[str, Any]) -> tuple[float, float]:
         return honesty_rate(game, players["alice_last"]), honesty_rate(game, players["alice"])
@@ -102,7 +104,7 @@ def figure(runs: list[dict[str, Any]], path: Path) -> None:
     drawing, (left, right) = pyplot.subplots(1, 2, figsize=(10, 4), layout="constrained")
     names = list(dict.fromkeys(run["name"] for run in runs))
     colours = dict(zip(names, pyplot.colormaps["viridis"](np.linspace(0, 0.9, len(names))), strict=True))
-    styles = {"lp": ("--", "s"), "learned": ("-", "o")}
+    styles = {"lp": ("--", "s"), "learned": ("-", "o"), "ppo": (":", "x")}
     for run in runs:
         line, marker = styles[run["bob"]]
         rounds, honesty = zip(*run["curve"], strict=True)
@@ -126,12 +128,13 @@ def figure(runs: list[dict[str, Any]], path: Path) -> None:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--games", nargs="+", choices=list(GAMES), default=list(GAMES), metavar="NAME")
+    parser.add_argument("--against", nargs="+", choices=list(BOBS), default=list(BOBS), metavar="NAME")
     parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2], metavar="SEED")
     parser.add_argument("--jobs", type=int, default=2, help="runs at a time")
     parser.add_argument("--json", type=Path, metavar="PATH")
     parser.add_argument("--figure", type=Path, metavar="PATH")
     given = parser.parse_args()
-    runs = in_parallel(learn, [(n, b, s) for n in given.games for b in BOBS for s in given.seeds], given.jobs)
+    runs = in_parallel(learn, [(n, b, s) for n in given.games for b in given.against for s in given.seeds], given.jobs)
     print(printed(runs))
     if given.json:
         given.json.write_text(json.dumps(runs, indent=1) + "\n")
