@@ -120,8 +120,10 @@ def figure(runs: list[dict[str, Any]], path: Path) -> None:
     left.set(xlabel="rounds of self-play", ylabel="how often Alice claims the truth", ylim=(0, 1.02))
     left.legend(fontsize=7)
     right.set(xlabel="1 / V, debates until the best lie is caught once", ylabel="rounds until 99% honest", xscale="log")
-    right.set_ylim(bottom=0)
-    right.legend(fontsize=8)
+    right.set_xticks([2**n for n in range(1, 7)], [str(2**n) for n in range(1, 7)])
+    right.minorticks_off()
+    right.set_ylim(0, 1.4 * max([run["rounds"] or 0 for run in runs] + [1]))
+    right.legend(fontsize=8, loc="upper left")
     drawing.savefig(path, dpi=150)
 
 
