@@ -33,6 +33,10 @@ def load_checkpoint(path: Path) -> dict[str, Any]:
     import torch
 
     try:
+        path.open("rb").close()  # torch raises an `OSError` over torn files too
+    except OSError as error:
+        raise CheckpointError(f"the checkpoint {path} cannot be read: {error.strerror}") from None
+    try:
         checkpoint = torch.load(path, map_location="cpu", weights_only=True)
         wrong = _wrong(checkpoint)
     except Exception as error:  # torch raises whatever the damaged bytes lead to

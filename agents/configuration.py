@@ -129,7 +129,7 @@ def parse(parser: Any, arguments: Sequence[str]) -> Any:
             _check_references(file)
     try:
         return parser.parse_args(list(arguments))
-    except (argparse.ArgumentError, yaml.YAMLError, UnicodeDecodeError, OSError, RecursionError) as error:
+    except (argparse.ArgumentError, yaml.YAMLError, ValueError, OSError, RecursionError) as error:
         raise ConfigError(_explain(error, parser, arguments)) from None
 
 
@@ -161,7 +161,7 @@ def _explain(error: BaseException, parser: Any, arguments: Sequence[str]) -> str
     message = re.sub(r"Group '([\w.]+)' does not accept option '(\w+)'", r"unknown key \1.\2", message)
     message = re.sub(r"Option '([\w.]+)' is not accepted", r"unknown key \1", message)
     message = message.replace('in "<unicode string>", ', "at ")
-    if re.match("Problems parsing config|Unexpected config|'utf-8'|maximum recursion", message):
+    if re.match("Problems parsing config|Unexpected config|'utf-8'|maximum recursion|Exceeds the limit", message):
         files = [after for flag, after in zip(arguments, arguments[1:], strict=False) if flag == "--config"]
         return f"{', '.join(files) or 'a configuration file'}: not a YAML file of settings: {message}"
     unknown = re.search(r"(?:unknown key |[Uu]nrecognized arguments: (?:--)?)([\w.]+)", message)

@@ -172,7 +172,7 @@ class RunFolder:
     def stopped(self, error: WriteError) -> RunError:
         """What to tell the user when a file of this run could not be written in the middle of it."""
         kept = f"the checkpoint {self.last} is whole" if self.last.exists() else "no checkpoint is saved yet"
-        return RunError(f"{error}; {kept}. Make room and continue with: {self.resume_command}")
+        return RunError(f"{error}; {kept}. Once that is mended continue with: {self.resume_command}")
 
     def load_summary(self) -> dict[str, Any]:
         """The summary of a finished run.
@@ -196,10 +196,12 @@ class RunFolder:
             raise RunError(f"{self} is not a run folder: {what}; train.py makes them, by default under runs/")
         try:
             recorded = yaml.safe_load(self.config.read_text(encoding="utf-8"))
-        except (yaml.YAMLError, UnicodeDecodeError, RecursionError, OSError) as error:
+        except OSError as error:
+            raise RunError(f"{self.config} cannot be read: {error.strerror}") from None
+        except (yaml.YAMLError, ValueError, RecursionError) as error:  # ValueError: not UTF-8, thousands of digits
+            reason = " ".join(str(error).split()).replace('in "<unicode string>", ', "at ")
             raise RunError(
-                f"{self.config} cannot be read: {' '.join(str(error).split())}; restore the file, or begin another run "
-                "with --run_dir"
+                f"{self.config} cannot be read: {reason}; restore the file, or begin another run with --run_dir"
             ) from None
         for line in _unlike(recorded, TrainConfig().recorded):
             raise RunError(

@@ -9,12 +9,14 @@ from __future__ import annotations
 import errno
 import json
 import os
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
 TEMPORARY = ".tmp"
+OPEN_FILE = re.compile(r"(?:/dev/fd|/proc/self/fd)/(\d{1,9})|/dev/std(out|err)")
 
 
 class WriteError(ValueError):
@@ -22,18 +24,18 @@ class WriteError(ValueError):
 
 
 def write(path: str | Path, fill: Callable[[BinaryIO], Any]) -> None:
-    """Let `fill` write the file at `path`, whose folder exists. A pipe or a device is written to directly.
+    """Let `fill` write the file at `path`, whose folder exists. To a pipe, a device or an open file it is added.
 
     Raises:
         WriteError: it cannot be written; what was at `path` before is still there.
     """
     with refusals_named(path):
-        place = Path(os.path.realpath(path))  # a link goes on pointing where it did
-        if place.exists() and not place.is_file():
-            with place.open("wb") as file:
+        if _is_stream(path):
+            number = _open_number(path)
+            with open(path, "ab") if number is None else os.fdopen(os.dup(number), "ab") as file:
                 fill(file)
         else:
-            _replace(place, fill)
+            _replace(Path(os.path.realpath(path)), fill)  # a link goes on pointing where it did
 
 
 def write_json(value: Any, path: str | Path, indent: int | None = 2) -> None:
@@ -44,7 +46,8 @@ def write_json(value: Any, path: str | Path, indent: int | None = 2) -> None:
     """
     content = (json.dumps(value, indent=indent, allow_nan=False) + "\n").encode()
     with refusals_named(path):
-        _make_parents(Path(os.path.realpath(path)))
+        if not _is_stream(path):
+            _make_parents(Path(os.path.realpath(path)))
     write(path, lambda file: file.write(content))
 
 
@@ -58,9 +61,11 @@ def check_place(path: str | Path) -> None:
         place = Path(os.path.realpath(path))
         if place.is_dir():
             raise _refusal(errno.EISDIR)
-        if place.exists() and not os.access(place, os.W_OK):
+        if os.path.exists(path) and not os.access(path, os.W_OK):
             raise _refusal(errno.EACCES)
-        if place.is_file() or not place.exists():
+        if _is_stream(path):
+            os.stat(path)
+        else:
             _try_beside(place)
 
 
@@ -71,6 +76,18 @@ def refusals_named(path: str | Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise WriteError(f"cannot write {str(path) or repr('')}: {error.strerror or error}") from None
+
+
+def _is_stream(path: str | Path) -> bool:
+    """Whether this is a pipe, a device, or a file that is open already under a number."""
+    path = Path(path)
+    return _open_number(path) is not None or (path.exists() and not path.is_file() and not path.is_dir())
+
+
+def _open_number(path: str | Path) -> int | None:
+    """The number that a name such as /dev/stderr stands for: to open it anew would forget where the file has got to."""
+    found = OPEN_FILE.fullmatch(os.path.abspath(path))
+    return None if found is None else int(found[1] or {"out": 1, "err": 2}[found[2]])
 
 
 def _replace(place: Path, fill: Callable[[BinaryIO], Any]) -> None:

@@ -145,6 +145,7 @@ def test_mistakes_on_the_command_line_are_named(arguments, words):
         ("env: {depth: 2", ["file.yaml", "line"]),
         ('env: {depth: !!python/object/apply:os.system ["touch executed"]}', ["file.yaml", "python/object"]),
         (b"\xff\xfe", ["file.yaml"]),
+        ("seed: " + 5000 * "9", ["file.yaml", "digits"]),
         ("[" * 5000, ["file.yaml"]),
     ],
 )

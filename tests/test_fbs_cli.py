@@ -162,6 +162,7 @@ def test_json_file_beside_the_report(tmp_path: Path, capsys: pytest.CaptureFixtu
         (["majority", "110", "--json", "/dev/null/x.json"], "--json: cannot write /dev/null/x.json: Not a directory"),
         (["majority", "110", "--json", "."], "--json: cannot write .: Is a directory"),
         (["majority", "110", "--json", ""], "--json: cannot write '': Is a directory"),
+        (["majority", "110", "--json", "/dev/fd/777"], "--json: cannot write /dev/fd/777: No such file"),
         (
             ["threshold " + ",".join(str(10**9 + i) for i in range(20)) + f" >= {10**10}", "1" * 20],
             "divide the weights",
@@ -209,9 +210,23 @@ def test_json_to_a_pipe_or_through_a_link_leaves_these_in_place(tmp_path: Path) 
     reader = subprocess.Popen(["cat", pipe], stdout=subprocess.PIPE, text=True)
     assert main(["majority", "111", "--json", str(pipe)]) == 0
     assert json.loads(reader.communicate(timeout=30)[0])["value"]["exact"] == "3/2"
+    shown = subprocess.run(["sh", "-c", f"{sys.executable} -m fbs and 11 --json /dev/stdout | cat"], cwd=ROOT,
+                           capture_output=True, text=True)  # fmt: skip
+    assert json.loads(shown.stdout.splitlines()[0])["value"]["exact"] == "2"
     assert main(["majority", "111", "--json", str(link)]) == 0
     assert link.is_symlink()
     assert json.loads(target.read_text())["value"]["exact"] == "3/2"
+
+
+def test_json_to_an_open_file_is_added_to_it(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    command = f"echo before >&2; {sys.executable} -m fbs majority 110 --json /dev/stderr | cat; echo after >&2"
+    with log.open("w") as file:
+        done = subprocess.run(["sh", "-c", command], cwd=ROOT, stdout=subprocess.PIPE, stderr=file, text=True)
+    lines = log.read_text().splitlines()
+    assert (lines[0], lines[2]) == ("before", "after")
+    assert json.loads(lines[1])["value"]["exact"] == "2"
+    assert "verified" in done.stdout
 
 
 def test_a_packing_that_would_fill_the_memory_is_not_listed(capsys: pytest.CaptureFixture[str]) -> None:

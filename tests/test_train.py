@@ -353,6 +353,7 @@ def test_whatever_is_changed_in_a_learners_state_is_refused_or_does_no_harm(name
         (lambda text: "[1, 2]", ["[1, 2]"]),
         (lambda text: "", ["None"]),
         (lambda text: "env: {", ["cannot be read", "line 1"]),
+        (lambda text: text.replace("seed: 0", "seed: " + 5000 * "9"), ["cannot be read", "digits"]),
         (lambda text: "[" * 1000, ["cannot be read"]),
         (lambda text: "\x00", ["cannot be read"]),
     ],
@@ -374,6 +375,15 @@ def test_a_run_folders_broken_or_foreign_configuration_is_named(finished, tmp_pa
         assert captured.err.count("\n") == 1
         assert str(folder.config) in captured.err
         assert [word for word in words if word not in captured.err] == []
+
+
+def test_a_checkpoint_that_may_not_be_read_is_not_called_damaged(finished, monkeypatch):
+    def refused(*_, **__):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+
+    monkeypatch.setattr(Path, "open", refused)
+    with pytest.raises(ValueError, match=r"last\.pt cannot be read: Permission denied$"):
+        load_checkpoint(RunFolder(finished).last)
 
 
 def test_a_configuration_without_what_changes_no_weight_is_taken(finished, tmp_path):
