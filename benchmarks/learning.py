@@ -38,7 +38,7 @@ def random_table(seed: int) -> str:
 
 LONG = 400  # rounds where every sub-claim plays a part of its own, and there is the more to learn
 
-# name: aggregator, rho, depth, rounds if not the default's
+# name: aggregator, rho, depth, rounds of `mmd` if not the default's
 SUITE = {
     "and 5": ("and 5", 5.0, 2, None),
     "or 5": ("or 5", 5.0, 2, None),
@@ -59,13 +59,14 @@ SUITE = {
 }
 
 
-def train_and_measure(name: str, seed: int) -> dict[str, Any]:
+def train_and_measure(name: str, seed: int, learner_name: str) -> dict[str, Any]:
     """One run of the suite: its measures, and how long it took."""
     from agents.measures import evaluate
 
     aggregator, rho, depth, rounds = SUITE[name]
-    learner = LearnerConfig()
-    learner = replace(learner, iterations=rounds or learner.iterations)
+    learner = LearnerConfig(name=learner_name)
+    if learner_name == "mmd":
+        learner = replace(learner, iterations=rounds or learner.iterations)
     run = train(EnvConfig(rho=rho, depth=depth), ProblemConfig(aggregators=[aggregator]), learner, seed)
     measured = evaluate(run.game, run.players["alice"], run.players["bob"])
     return {"name": name, "seed": seed, "depth": depth, "cpu_seconds": run.cpu_seconds, **measured}
@@ -149,11 +150,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", nargs="+", choices=list(SUITE), metavar="NAME", help="games; all by default")
     parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2], metavar="SEED")
+    parser.add_argument("--learner", choices=["mmd", "distilled"], default="mmd", help="learner.name; default: mmd")
     parser.add_argument("--jobs", type=int, default=2, help="runs at a time")
     parser.add_argument("--json", type=Path, metavar="PATH")
     parser.add_argument("--figure", type=Path, metavar="PATH")
     given = parser.parse_args()
-    tasks = [(name, seed) for name in given.only or SUITE for seed in given.seeds]
+    tasks = [(name, seed, given.learner) for name in given.only or SUITE for seed in given.seeds]
     runs = in_parallel(train_and_measure, tasks, given.jobs)
     rows = [row(name, [run for run in runs if run["name"] == name]) for name in dict.fromkeys(t[0] for t in tasks)]
     print(printed(rows))
