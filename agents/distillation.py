@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from agents.learner_config import LearnerConfig
 from agents.networks import NetworkInput
-from agents.policy import AlicePolicy, BobPolicy, LearnedPlayer, masked
+from agents.policy import AlicePolicy, BobPolicy, LearnedPlayer, cross_entropy, masked
 from agents.tabular import TabularMirrorDescent
 from envs.config import ConfigError
 from envs.game import Game
@@ -110,33 +110,33 @@ class Distillation:
         level, a, claimed, truth = self._some(self.claims).T
         scores = self.alice.answers(self._seen(level, claimed, truth, a, None)) @ self._bits()
         legal = self.game.library.legal[a, claimed]
-        return _cross_entropy(self.tables.averages.answers[level, a, claimed, truth], scores, legal)
+        return cross_entropy(self.tables.averages.answers[level, a, claimed, truth].float(), masked(scores, legal))
 
     def _lies(self) -> Tensor:
         level, a, truth, code = self._some(self.lies).T
         claimed = self.game.library.outputs[a, code].long()
         scores = self.alice.lies(self._seen(level, claimed, truth, a, self._assignment(code))) @ self._bits()
         legal = self.tables.board.legal.lies[level, a, truth, code]
-        return _cross_entropy(self.tables.averages.lies[level, a, truth, code], scores, legal)
+        return cross_entropy(self.tables.averages.lies[level, a, truth, code].float(), masked(scores, legal))
 
     def _responses(self) -> Tensor:
         level, a, code = self._some(self.answered).T
         claimed = self.game.library.outputs[a, code].long()
         scores = self.bob.responses(self._seen(level, claimed, None, a, self._assignment(code)))
-        return _cross_entropy(self.tables.averages.responses[level, a, code], scores, self.game.responses[a])
+        return cross_entropy(
+            self.tables.averages.responses[level, a, code].float(), masked(scores, self.game.responses[a])
+        )
 
     def _root_claims(self) -> Tensor:
         truth = torch.arange(2)
         top = torch.full_like(truth, self.game.depth - 1)
         seen = self._seen(top, torch.zeros_like(truth), truth, torch.full_like(truth, -1), None)
-        return _cross_entropy(self.tables.averages.claims, self.alice.claims(seen), torch.ones((2, 2)) > 0)
+        return cross_entropy(
+            self.tables.averages.claims.float(), masked(self.alice.claims(seen), torch.ones((2, 2)) > 0)
+        )
 
     def _bits(self) -> Tensor:
         return self.game.library.bits.float().T
 
     def _assignment(self, code: Tensor) -> Tensor:
         return self.game.library.bits[code].long()
-
-
-def _cross_entropy(target: Tensor, scores: Tensor, legal: Tensor) -> Tensor:
-    return -(target.float() * masked(scores, legal).clamp(min=-60)).sum(-1).mean()

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import Literal
+from typing import Literal, get_args
 
 from envs.config import ConfigError, plain_numbers
 
-NAMES = ("mmd", "tabular", "distilled", "ppo", "nfsp")
-FIXED_BOBS = ("lp", "game_optimal", "uniform", "random")
+Name = Literal["mmd", "tabular", "distilled", "ppo", "nfsp"]
+Opponent = Literal["learned", "lp", "game_optimal", "uniform", "random"]
 
 # Beyond these a machine's memory, or a person's patience, would be the first to know.
 MOST = {
@@ -48,8 +48,8 @@ class LearnerConfig:
         anticipatory: In how many of the debates each plays its best response and not its average; `nfsp` only.
     """
 
-    name: Literal["mmd", "tabular", "distilled", "ppo", "nfsp"] = "mmd"
-    bob: Literal["learned", "lp", "game_optimal", "uniform", "random"] = "learned"
+    name: Name = "mmd"
+    bob: Opponent = "learned"
     iterations: int = 300
     batch: int = 2048
     hidden: int = 64
@@ -71,10 +71,8 @@ class LearnerConfig:
         for item in fields(self):
             if item.type == "float":
                 self._check(item.name, isinstance(getattr(self, item.name), float), "a number")
-        if self.name not in NAMES:
-            raise ConfigError(f"learner.name is {self.name!r}; expected one of {', '.join(NAMES)}")
-        if self.bob not in (*FIXED_BOBS, "learned"):
-            raise ConfigError(f"learner.bob is {self.bob!r}; expected 'learned' or one of {', '.join(FIXED_BOBS)}")
+        for key, names in (("name", get_args(Name)), ("bob", get_args(Opponent))):
+            self._check(key, getattr(self, key) in names, f"one of {', '.join(names)}")
         if self.bob != "learned" and self.name != "mmd":
             raise ConfigError(f"learner.bob is {self.bob!r}, which takes learner.name mmd, not {self.name}")
         for key in ("iterations", "batch", "hidden", "epochs", "positions", "minibatch"):

@@ -21,8 +21,9 @@ import torch
 from torch import Tensor, nn
 
 from agents.conditional_flips import AnswerFlips
+from agents.mirror_step import mirror_step
 from agents.networks import NetworkInput
-from agents.policy import AlicePolicy, masked
+from agents.policy import AlicePolicy, cross_entropy, masked
 from envs.game import Game
 
 LOWEST, LOWEST_BESIDE_TRUE = -14.0, -8.0  # beside a true claim no lie ever pays, and there is nothing to remember
@@ -43,19 +44,19 @@ class ListedLies:
         codes = library.code(z)[:, None] ^ torch.arange(1 << game.width)
         self.legal = library.legal[aggregator, truth].gather(1, codes)
 
-    def _log_chances(self, alice: AlicePolicy) -> Tensor:
-        return masked(alice.lies(self.inputs) @ self.bits.T, self.legal)
+    def _log_chances(self, scores: Tensor) -> Tensor:
+        return masked(scores @ self.bits.T, self.legal)
 
     def chances(self, alice: AlicePolicy) -> Tensor:
         """float64 (P, Q): how likely each answer is a lie."""
-        return (self._log_chances(alice).exp() @ self.bits).double()
+        return (self._log_chances(alice.lies(self.inputs)).exp() @ self.bits).double()
 
     def aim(self, alice: AlicePolicy, magnet: AlicePolicy, per_lie: Tensor, step_size: float, pull: float) -> None:
         """Set the target: a step of size `step_size` along the value `per_lie` (P, Q) of each lie, and the magnet."""
-        moved = self._log_chances(alice) + step_size * per_lie.float() @ self.bits.T
-        moved = (moved + pull * self._log_chances(magnet)) / (1 + pull)
+        old, slow, gain = alice.lies(self.inputs), magnet.lies(self.inputs), step_size * per_lie.float()
+        moved = mirror_step(self._log_chances(old), gain @ self.bits.T, self._log_chances(slow), pull)
         self.target = torch.softmax(moved.masked_fill(~self.legal, -1e9), -1)
-        self.scores = _moved_scores(self.inputs, alice, magnet, per_lie, step_size, pull)
+        self.scores = mirror_step(old, gain, slow, pull)
 
     def part(self, index: Tensor) -> ListedLies:
         """The same, target included, at some of the positions."""
@@ -66,8 +67,8 @@ class ListedLies:
 
     def loss(self, alice: AlicePolicy) -> Tensor:
         """Distance between the target and the policy, averaged over the positions."""
-        cross_entropy = -(self.target * self._log_chances(alice).clamp(min=-60)).sum(-1).mean()
-        return cross_entropy + _score_error(self.inputs, alice, self.scores)
+        log_chances = self._log_chances(alice.lies(self.inputs))
+        return cross_entropy(self.target, log_chances) + _score_error(self.inputs, alice, self.scores)
 
 
 class FlippedLies:
@@ -82,17 +83,18 @@ class FlippedLies:
         self.within = (~game.beyond[aggregator]).double()
         self.flips = AnswerFlips(game.library.aggregators)
 
-    def _odds(self, alice: AlicePolicy) -> Tensor:
-        return alice.lies(self.inputs).double() * self.sign
+    def _odds(self, scores: Tensor) -> Tensor:
+        return scores.double() * self.sign
 
     def chances(self, alice: AlicePolicy) -> Tensor:
-        true = self.flips.chances(self.aggregator, self._odds(alice), self.truth)
+        true = self.flips.chances(self.aggregator, self._odds(alice.lies(self.inputs)), self.truth)
         return torch.where(self.z > 0, 1 - true, true) * self.within
 
     def aim(self, alice: AlicePolicy, magnet: AlicePolicy, per_lie: Tensor, step_size: float, pull: float) -> None:
-        odds = (self._odds(alice) + step_size * per_lie * self.sign + pull * self._odds(magnet)) / (1 + pull)
+        old, slow, gain = alice.lies(self.inputs), magnet.lies(self.inputs), step_size * per_lie
+        odds = mirror_step(self._odds(old), gain * self.sign, self._odds(slow), pull)
         self.target = self.flips.chances(self.aggregator, odds, self.truth) * self.within
-        self.scores = _moved_scores(self.inputs, alice, magnet, per_lie, step_size, pull)
+        self.scores = mirror_step(old, step_size * per_lie.float(), slow, pull)
 
     def part(self, index: Tensor) -> FlippedLies:
         some = copy.copy(self)
@@ -102,17 +104,10 @@ class FlippedLies:
         return some
 
     def loss(self, alice: AlicePolicy) -> Tensor:
-        odds = self._odds(alice)
+        odds = self._odds(alice.lies(self.inputs))
         free = (self.target * odds - torch.nn.functional.softplus(odds) * self.within).sum(-1)
-        cross_entropy = -(free - self.flips.log_condition(self.aggregator, odds, self.truth)).mean()
-        return cross_entropy + _score_error(self.inputs, alice, self.scores)
-
-
-def _moved_scores(
-    inputs: NetworkInput, alice: AlicePolicy, magnet: AlicePolicy, per_lie: Tensor, step_size: float, pull: float
-) -> Tensor:
-    """float32 (P, Q): the log-odds of the target, which is a policy of the same family."""
-    return (alice.lies(inputs) + step_size * per_lie.float() + pull * magnet.lies(inputs)) / (1 + pull)
+        entropy = -(free - self.flips.log_condition(self.aggregator, odds, self.truth)).mean()
+        return entropy + _score_error(self.inputs, alice, self.scores)
 
 
 def _score_error(inputs: NetworkInput, alice: AlicePolicy, scores: Tensor) -> Tensor:

@@ -1,15 +1,10 @@
 """Magnetic mirror descent by self-play, the default learner.
 
-At every position a policy pi moves to the solution of
-
-    max over pi'   <pi', Q> - alpha KL(pi', magnet) - KL(pi', pi) / eta,
-
-which is  log pi' = (log pi + eta Q + eta alpha log magnet) / (1 + eta alpha)  up to a constant (Sokota et al., "A
-unified approach to reinforcement learning, quantal response equilibria, and two-player zero-sum games",
-arXiv 2206.05825). The networks are fitted to that target by a few gradient steps on the cross entropy. The action
-values Q are exact given the after-state values (`agents.lookahead`), and are measured in units of what is at stake at
-the position, so that one step size serves every depth. The magnet is a slowly moving average of the policy, which
-takes away the bias of a fixed one. No part of this sees a sensitivity, a cover or a block.
+At every position a policy takes a step along its action values Q and towards its magnet (`agents.mirror_step`). The
+networks are fitted to that target by a few gradient steps on the cross entropy. The action values Q are exact given
+the after-state values (`agents.lookahead`), and are measured in units of what is at stake at the position, so that one
+step size serves every depth. The magnet is a slowly moving average of the policy, which takes away the bias of a fixed
+one. No part of this sees a sensitivity, a cover or a block.
 """
 
 from __future__ import annotations
@@ -34,9 +29,10 @@ from agents.lookahead import (
     look_ahead,
     menus_met,
 )
+from agents.mirror_step import mirror_step
 from agents.networks import NetworkInput
 from agents.orbits import listing
-from agents.policy import AlicePolicy, BobPolicy, LearnedPlayer, masked
+from agents.policy import AlicePolicy, BobPolicy, LearnedPlayer, cross_entropy, masked
 from envs.config import ConfigError
 from envs.engine import debate
 from envs.game import Game
@@ -202,7 +198,7 @@ class Targets:
         """The target distribution, from log-probabilities and advantages in stakes (N, M)."""
         pull = self.step_size * self.magnet
         advantage = advantage.clamp(-CLAMP, CLAMP).float()
-        return torch.softmax((old + self.step_size * advantage + pull * magnet) / (1 + pull), -1)
+        return torch.softmax(mirror_step(old, self.step_size * advantage, magnet, pull), -1)
 
     def _answers(self) -> None:
         out, claims = self.outlook, len(self.claims.level)
@@ -211,8 +207,8 @@ class Targets:
         self.claim_stake = torch.zeros(claims, dtype=torch.float64).index_put_((out.claim,), out.stake)
         advantage = (out.value - self.claim_value[out.claim]) / out.stake
         pull = self.step_size * self.magnet
-        moved = out.log_chance + self.step_size * advantage.clamp(-CLAMP, CLAMP)
-        moved = (moved + pull * self._log_answers(self.alices[1])) / (1 + pull)
+        gain = self.step_size * advantage.clamp(-CLAMP, CLAMP)
+        moved = mirror_step(out.log_chance, gain, self._log_answers(self.alices[1]), pull)
         target = (moved + out.log_share - out.log_chance).exp()
         self.answers = target / _sums(out.claim, target, claims)[out.claim]
         size = out.log_size.exp()
@@ -312,14 +308,14 @@ class Targets:
         if isinstance(bob, BobPolicy):
             rows = minibatch(len(self.responses))
             target = self.responses if rows is None else self.responses[rows]
-            losses["respond"] = _cross_entropy(target, self._score_responses(bob, rows))
+            losses["respond"] = cross_entropy(target, self._score_responses(bob, rows))
         if self.game.adversarial:
             losses["lie"] = (self.lies if some is None else self.lies.part(some)).loss(alice)
         if self.game.free_root:
             log_probabilities = masked(alice.claims(self.roots), self.root_claims >= 0)
-            losses["claim"] = _cross_entropy(self.root_claims, log_probabilities)
+            losses["claim"] = cross_entropy(self.root_claims, log_probabilities)
         if self.game.menu > 1:
-            losses["decompose"] = _cross_entropy(self.candidates, self._score_candidates(alice))
+            losses["decompose"] = cross_entropy(self.candidates, self._score_candidates(alice))
         return losses
 
 
@@ -334,7 +330,3 @@ def root_inputs(game: Game) -> NetworkInput:
 
 def _sums(group: Tensor, values: Tensor, groups: int) -> Tensor:
     return torch.zeros(groups, dtype=torch.float64).index_add_(0, group, values)
-
-
-def _cross_entropy(target: Tensor, log_probabilities: Tensor) -> Tensor:
-    return -(target * log_probabilities.clamp(min=-60)).sum(-1).mean()

@@ -7,7 +7,8 @@ decides Bob's payoff. Bob's responses are a softmax of one score each.
 
 Where Alice knows the truths (the random oracle) a profile is not enough: to answer four of five like sub-claims by 1
 may be best, three being too sensitive and five one lie too many, and flips alike cannot say "four". Her answers' scores
-then have two more terms, in the squares of how many ones there are and of how much they weigh.
+then have two more terms, in the squares of how many ones there are and of how much they weigh; where assignments are
+too many to list (claim trees with wide aggregators) she does without.
 """
 
 from __future__ import annotations
@@ -53,10 +54,10 @@ class AlicePolicy(nn.Module):
 
     def answer_scores(self, seen: NetworkInput, bits: Tensor) -> Tensor:
         """Scores (N, 2^Q) of all assignments, bits float (2^Q, Q)."""
-        scores = self.answers(seen) @ bits.T
+        h, g = self.network.features(seen)
+        scores = self.network.each(h)[:, :, ANSWER_SCORE] @ bits.T
         if not self.curved:
             return scores
-        h, g = self.network.features(seen)
         curvature = torch.cat([h.sum(1) / 4, g], -1) @ self.curvature.T
         weights = self.network.facts.sub_claim[seen.aggregator.clamp(min=0)][:, :, 1]  # they sum to 4 at most
         return scores + curvature[:, :1] * bits.sum(-1).square() + curvature[:, 1:] * (weights @ bits.T).square()
@@ -83,6 +84,11 @@ def masked(scores: Tensor, legal: Tensor) -> Tensor:
     """Log-probabilities (N, M) of a softmax over the legal moves; a row without one is uniform over all."""
     legal = legal | ~legal.any(-1, keepdim=True)
     return torch.log_softmax(scores.masked_fill(~legal, -1e9), -1)
+
+
+def cross_entropy(target: Tensor, log_probabilities: Tensor) -> Tensor:
+    """Of distributions (N, M), averaged over the rows; what the policy next to never does counts as that."""
+    return -(target * log_probabilities.clamp(min=-60)).sum(-1).mean()
 
 
 def network_input(seen: View) -> NetworkInput:

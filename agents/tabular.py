@@ -1,12 +1,9 @@
 """Magnetic mirror descent in tables: `agents.mirror_descent` without networks, samples or fitting.
 
 Every round sweeps the whole game. Values go up from the leaves, how often a claim is reached goes down from the root,
-both exactly and under the present policies, and then every policy of both debaters, at every level, takes the step
-
-    log pi' = (log pi + eta Q + eta alpha log magnet) / (1 + eta alpha)  up to a constant
-
-(Sokota et al., arXiv 2206.05825), with the same action values, measured in the same units of what is at stake, as the
-networks are fitted to. What this reaches, and a network does not, is the network's error. As there the step has to
+both exactly and under the present policies, and then every policy of both debaters, at every level, takes the same step
+(`agents.mirror_step`) along the same action values, measured in the same units of what is at stake, as the networks are
+fitted to. What this reaches, and a network does not, is the network's error. As there the step has to
 fall: eta goes down to 0 linearly. Nothing here sees a sensitivity, a cover or a block.
 
 Alice stands in a *situation*: what she knows of a claim beside its level, its claimed bit and the aggregator. With the
@@ -26,6 +23,7 @@ from torch import Tensor
 from agents.learner_config import LearnerConfig
 from agents.lookahead import AfterStateValues
 from agents.mirror_descent import CLAMP
+from agents.mirror_step import mirror_step
 from agents.policy import LearnedPlayer, masked
 from envs.config import ConfigError
 from envs.game import Game
@@ -116,8 +114,7 @@ class TabularMirrorDescent:
 
     def _moved(self, legal: Tensor, old: Tensor, magnet: Tensor, advantage: Tensor, step_size: float) -> Tensor:
         pull = step_size * self.config.magnet
-        scores = (old + step_size * advantage.clamp(-CLAMP, CLAMP) + pull * magnet) / (1 + pull)
-        return masked(scores, legal)
+        return masked(mirror_step(old, step_size * advantage.clamp(-CLAMP, CLAMP), magnet, pull), legal)
 
 
 def _distance(old: Tensor, new: Tensor) -> float:
