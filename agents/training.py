@@ -57,8 +57,7 @@ def new_learner(config: TrainConfig, game: Game) -> Any:
     torch.set_num_threads(config.threads)
     # Else sums over repeated indices add up in whatever order the threads come, and no two runs are the same.
     torch.use_deterministic_algorithms(config.device == "cpu")
-    if config.device != "cpu":
-        torch.set_default_device(config.device)
+    torch.set_default_device(None if config.device == "cpu" else config.device)
     torch.manual_seed(config.seed)
     return LEARNERS[config.learner.name](game, config.learner, config.seed)
 

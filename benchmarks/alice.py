@@ -14,17 +14,15 @@ import os
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-import argparse
-import json
 import sys
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from agents.learner_config import LearnerConfig
-from benchmarks.runs import in_parallel, shown, train
+from benchmarks.runs import best_catch, choice, in_parallel, markdown, options, parsed, shown, train
 from envs.config import EnvConfig, ProblemConfig
+from fbs.command import give
 
 ENV = EnvConfig(rho=2.0, oracle="random")
 PROBLEM = ProblemConfig(aggregators=["threshold 3,2,2,1,1 >= 5", "majority 5", "at_least 2 5", "and 3", "or 4"], menu=4)
@@ -32,23 +30,21 @@ BOBS = {"lp": "LP Bob", "learned": "a Bob who learns"}
 DEBATES = 100_000
 
 
-def learn(bob: str, seed: int, learner: LearnerConfig) -> dict[str, Any]:
+def learn(bob: str, seed: int) -> dict[str, Any]:
     """One run, measured against LP Bob: true claims and false ones apart."""
-    from agents.exact import best_response_alice
     from agents.match import play
     from agents.players import bob as scripted
 
-    run = train(ENV, PROBLEM, learner, seed)
+    run = train(ENV, PROBLEM, LearnerConfig(bob=bob), seed)
     alice, lp = run.players["alice"], scripted("lp", run.game)
     true, false = (run.game.evaluation(p_false=p) for p in (0.0, 1.0))
     won = play(true, alice, lp, DEBATES, [seed, 0])
     lost = play(false, alice, lp, DEBATES, [seed, 1])
-    best = best_response_alice(run.game, lp).catch[-1]
     return {
         "bob": bob, "seed": seed, "cpu_seconds": run.cpu_seconds,
         "true_wins": won.alice_wins / won.debates, "stable": stable_choices(true, alice, lp, seed),
         "on_offer": stable_choices(true, None, lp, seed),
-        "caught": lost.caught / lost.false, "least": float(best[1, 0] + best[0, 1]) / 2,
+        "caught": lost.caught / lost.false, "least": best_catch(run.game, lp),
     }  # fmt: skip
 
 
@@ -75,38 +71,29 @@ def stable_choices(game: Any, alice: Any, bob: Any, seed: int) -> float:
 
 def printed(runs: list[dict[str, Any]]) -> str:
     """The table, in Markdown."""
-    lines = [
-        "| Alice learned against | true claims: wins against LP Bob | least | picks a stable candidate | stable on "
-        "offer | false claims: caught by LP Bob | her best answer to him | largest difference |",
-        "|---|---|---|---|---|---|---|---|",
-    ]
-    for bob, written in BOBS.items():
+    columns = [
+        "Alice learned against", "true claims: wins against LP Bob", "least", "picks a stable candidate",
+        "stable on offer", "false claims: caught by LP Bob", "her best answer to him", "largest difference",
+    ]  # fmt: skip
+    rows = []
+    for bob in dict.fromkeys(run["bob"] for run in runs):
         mine = [run for run in runs if run["bob"] == bob]
-        if not mine:
-            continue
         column = {key: [run[key] for run in mine] for key in mine[0]}
         off = max(abs(run["caught"] - run["least"]) for run in mine)
-        cells = [
-            written, shown(column["true_wins"], 4), f"{min(column['true_wins']):.4f}", shown(column["stable"], 4),
+        rows.append([
+            BOBS[bob], shown(column["true_wins"], 4), f"{min(column['true_wins']):.4f}", shown(column["stable"], 4),
             f"{np.mean(column['on_offer']):.3f}", shown(column["caught"], 4), f"{np.mean(column['least']):.4f}",
             f"{off:.4f}",
-        ]  # fmt: skip
-        lines.append(f"| {' | '.join(cells)} |")
-    return "\n".join(lines)
+        ])  # fmt: skip
+    return markdown(columns, rows)
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--bobs", nargs="+", choices=list(BOBS), default=list(BOBS), metavar="NAME")
-    parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2], metavar="SEED")
-    parser.add_argument("--jobs", type=int, default=2, help="runs at a time")
-    parser.add_argument("--json", type=Path, metavar="PATH")
-    given = parser.parse_args()
-    tasks = [(bob, seed, LearnerConfig(bob=bob)) for bob in given.bobs for seed in given.seeds]
-    runs = in_parallel(learn, tasks, given.jobs)
-    print(printed(runs))
-    if given.json:
-        given.json.write_text(json.dumps(runs, indent=1) + "\n")
+    parser = options(__doc__)
+    choice(parser, "--bobs", BOBS)
+    given = parsed(parser)
+    runs = in_parallel(learn, [(bob, seed) for bob in given.bobs for seed in given.seeds], given.jobs)
+    give(runs, printed(runs), given.json)
     return 0
 
 

@@ -13,15 +13,13 @@ import os
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-import argparse
-import json
 import sys
-from pathlib import Path
 from typing import Any
 
 from agents.learner_config import LearnerConfig
-from benchmarks.runs import in_parallel, shown, train
+from benchmarks.runs import best_catch, choice, in_parallel, markdown, options, parsed, shown, train
 from envs.config import EnvConfig, ProblemConfig
+from fbs.command import give
 
 # name: aggregator, rho, depth
 GAMES = {
@@ -35,7 +33,6 @@ ORACLES = ("random", "adversarial")
 
 def learn(name: str, seed: int) -> list[dict[str, Any]]:
     """The Bobs of one game and seed: each one's catch of false claims against the best Alice under each oracle."""
-    from agents.exact import best_response_alice
     from agents.players import bob as scripted
     from envs.game import Game
 
@@ -46,42 +43,33 @@ def learn(name: str, seed: int) -> list[dict[str, Any]]:
     bobs = {f"{kind} Bob": scripted(kind, arenas["random"]) for kind in ("lp", "uniform")}
     for oracle, env in envs.items():
         bobs[f"learned, {oracle} oracle"] = train(env, problem, LearnerConfig(), seed).players["bob"]
-    rows = []
-    for kind, bob in bobs.items():
-        catch = {}
-        for oracle, arena in arenas.items():
-            best = best_response_alice(arena, bob).catch[-1]
-            catch[oracle] = float(best[1, 0] + best[0, 1]) / 2
-        rows.append({"name": name, "seed": seed, "bob": kind, "catch": catch})
-    return rows
+    return [
+        {"name": name, "seed": seed, "bob": kind,
+         "catch": {oracle: best_catch(arena, bob) for oracle, arena in arenas.items()}}
+        for kind, bob in bobs.items()
+    ]  # fmt: skip
 
 
 def printed(rows: list[dict[str, Any]]) -> str:
     """The table, in Markdown."""
-    lines = [
-        "| game | Bob | catches the best Alice: random oracle | least seed | adversarial oracle | least seed |",
-        "|---|---|---|---|---|---|",
-    ]
+    columns = [
+        "game", "Bob", "catches the best Alice: random oracle", "least seed", "adversarial oracle", "least seed"
+    ]  # fmt: skip
+    cells = []
     for name, bob in dict.fromkeys((row["name"], row["bob"]) for row in rows):
         mine = [row["catch"] for row in rows if (row["name"], row["bob"]) == (name, bob)]
         drawn, chosen = ([catch[oracle] for catch in mine] for oracle in ORACLES)
-        mine = drawn[:1] if "Bob" in bob else drawn, chosen[:1] if "Bob" in bob else chosen  # no seed in a script
-        lines.append(f"| {name} | {bob} | {shown(mine[0])} | {min(drawn):.3f} | {shown(mine[1])} | {min(chosen):.3f} |")
-    return "\n".join(lines)
+        cells.append([name, bob, shown(drawn), f"{min(drawn):.3f}", shown(chosen), f"{min(chosen):.3f}"])
+    return markdown(columns, cells)
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--games", nargs="+", choices=list(GAMES), default=list(GAMES), metavar="NAME")
-    parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2], metavar="SEED")
-    parser.add_argument("--jobs", type=int, default=2, help="runs at a time")
-    parser.add_argument("--json", type=Path, metavar="PATH")
-    given = parser.parse_args()
+    parser = options(__doc__)
+    choice(parser, "--games", GAMES)
+    given = parsed(parser)
     found = in_parallel(learn, [(name, seed) for name in given.games for seed in given.seeds], given.jobs)
     rows = [row for run in found for row in run]
-    print(printed(rows))
-    if given.json:
-        given.json.write_text(json.dumps(rows, indent=1) + "\n")
+    give(rows, printed(rows), given.json)
     return 0
 
 

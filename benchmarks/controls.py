@@ -13,15 +13,14 @@ import os
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-import argparse
-import json
 import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from benchmarks.runs import in_parallel, shown, train
+from benchmarks.runs import choice, in_parallel, markdown, options, parsed, shown, train
+from fbs.command import give
 
 CONFIGURATIONS = {"mmd": "default", "tabular": "tabular", "nfsp": "nfsp", "ppo": "ppo"}
 WRITTEN = {
@@ -63,34 +62,30 @@ def learn(name: str, seed: int) -> dict[str, Any]:
 
 def printed(runs: list[dict[str, Any]]) -> str:
     """The table, in Markdown."""
-    lines = [
-        "| learner | debates | CPU s | worst-case catch / game value (95% interval) | least seed | over the last half, "
-        "last iterate: least, most | mean catch ratio | exploitability of Alice, of Bob, most |",
-        "|---|---|---|---|---|---|---|---|",
-    ]
+    columns = [
+        "learner", "debates", "CPU s", "worst-case catch / game value (95% interval)", "least seed",
+        "over the last half, last iterate: least, most", "mean catch ratio", "exploitability of Alice, of Bob, most",
+    ]  # fmt: skip
+    rows = []
     for name in dict.fromkeys(run["learner"] for run in runs):
         mine = [run for run in runs if run["learner"] == name]
         share = [run["curve"][-1][2]["share"] for run in mine]
         half = [look["share_last"] for run in mine for done, _, look in run["curve"] if 2 * done >= run["rounds"]]
         exploited = [max(run["end"]["exploitability"][side] for run in mine) for side in ("alice", "bob")]
-        ratio = [run["end"]["catch_ratio"]["mean"] for run in mine]
-        cells = [
+        rows.append([
             WRITTEN[name], f"{mine[0]['debates']:,}", f"{np.median([run['cpu_seconds'] for run in mine]):.0f}",
-            shown(share), f"{min(share):.3f}", f"{min(half):.3f}, {max(half):.3f}", shown(ratio),
-            f"{exploited[0]:.4f}, {exploited[1]:.4f}",
-        ]  # fmt: skip
-        lines.append(f"| {' | '.join(cells)} |")
-    return "\n".join(lines)
+            shown(share), f"{min(share):.3f}", f"{min(half):.3f}, {max(half):.3f}",
+            shown([run["end"]["catch_ratio"]["mean"] for run in mine]), f"{exploited[0]:.4f}, {exploited[1]:.4f}",
+        ])  # fmt: skip
+    return markdown(columns, rows)
 
 
 def figure(runs: list[dict[str, Any]], path: Path) -> None:
     """Worst-case catch over the game value along the training: the last iterate, and the reported Bob."""
-    import matplotlib
+    from matplotlib.figure import Figure
 
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
-    drawing, panels = pyplot.subplots(1, 2, figsize=(10, 3.6), sharey=True, layout="constrained")
+    drawing = Figure(figsize=(10, 3.6), layout="constrained")
+    panels = drawing.subplots(1, 2, sharey=True)
     for run in runs:
         progress = [done / run["rounds"] for done, _, _ in run["curve"]]
         for panel, key in zip(panels, ("share_last", "share"), strict=True):
@@ -107,18 +102,12 @@ def figure(runs: list[dict[str, Any]], path: Path) -> None:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    names = list(CONFIGURATIONS)
-    parser.add_argument("--learners", nargs="+", choices=names, default=names, metavar="NAME")
-    parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2], metavar="SEED")
-    parser.add_argument("--jobs", type=int, default=2, help="runs at a time")
-    parser.add_argument("--json", type=Path, metavar="PATH")
+    parser = options(__doc__)
+    choice(parser, "--learners", CONFIGURATIONS)
     parser.add_argument("--figure", type=Path, metavar="PATH")
-    given = parser.parse_args()
+    given = parsed(parser)
     runs = in_parallel(learn, [(name, seed) for name in given.learners for seed in given.seeds], given.jobs)
-    print(printed(runs))
-    if given.json:
-        given.json.write_text(json.dumps(runs, indent=1) + "\n")
+    give(runs, printed(runs), given.json)
     if given.figure:
         figure(runs, given.figure)
     return 0

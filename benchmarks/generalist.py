@@ -14,18 +14,15 @@ import os
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-import argparse
-import json
 import sys
-from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from agents.learner_config import LearnerConfig
-from benchmarks.runs import in_parallel, shown, train
+from benchmarks.runs import choice, in_parallel, markdown, options, parsed, shown, train
 from envs.config import EnvConfig, ProblemConfig
+from fbs.command import give
 
 LEARNER = LearnerConfig(name="distilled", iterations=300, minibatch=512, learning_rate=3e-3)
 SIZE, UNSEEN = 64, 1000  # of a library; seed of the first library that is not trained on
@@ -38,7 +35,7 @@ def problem(family: str, width: int, seed: int) -> ProblemConfig:
     return ProblemConfig(family=family, size=SIZE, width=width, seed=seed)
 
 
-def train_and_test(family: str, seed: int, learner: LearnerConfig) -> dict[str, Any]:
+def train_and_test(family: str, seed: int) -> dict[str, Any]:
     """One run: the catch ratios of the learned Bob on the aggregators he knows and on others."""
     import torch
 
@@ -49,9 +46,9 @@ def train_and_test(family: str, seed: int, learner: LearnerConfig) -> dict[str, 
 
     widths = TESTS[family]
     env = {width: EnvConfig(depth=1, rho=RHO[width]) for width in widths}
-    run = train(env[widths[0]], problem(family, widths[0], seed), learner, seed)
+    run = train(env[widths[0]], problem(family, widths[0], seed), LEARNER, seed)
     torch.manual_seed(seed)
-    untrained = BobPolicy(run.game.on(torch), learner.hidden).state_dict()
+    untrained = BobPolicy(run.game.on(torch), LEARNER.hidden).state_dict()
     known = set(run.game.library.aggregators)
     tests = {"the same": run.game}
     for width in widths:
@@ -60,7 +57,7 @@ def train_and_test(family: str, seed: int, learner: LearnerConfig) -> dict[str, 
     for name, test in tests.items():
         bobs = {"uniform": scripted("uniform", test)}
         for kind, weights in (("learned", run.players["bob"].policy.state_dict()), ("untrained", untrained)):
-            policy = BobPolicy(test.on(torch), learner.hidden)
+            policy = BobPolicy(test.on(torch), LEARNER.hidden)
             policy.load_state_dict(weights)
             bobs[kind] = LearnedPlayer(policy)
         found[name] = {kind: bob_measures(test, bob) for kind, bob in bobs.items()}
@@ -70,11 +67,11 @@ def train_and_test(family: str, seed: int, learner: LearnerConfig) -> dict[str, 
 
 def printed(runs: list[dict[str, Any]]) -> str:
     """The table, in Markdown."""
-    lines = [
-        "| trained on | tested on | seeds | mean catch ratio (95% interval) | least seed | lowest assignment | "
-        "challenge errors (stable, unstable) | untrained | uniform |",
-        "|---|---|---|---|---|---|---|---|---|",
-    ]
+    columns = [
+        "trained on", "tested on", "seeds", "mean catch ratio (95% interval)", "least seed", "lowest assignment",
+        "challenge errors (stable, unstable)", "untrained", "uniform",
+    ]  # fmt: skip
+    rows = []
     for family in dict.fromkeys(run["family"] for run in runs):
         mine = [run for run in runs if run["family"] == family]
         for name in mine[0]["tests"]:
@@ -88,28 +85,21 @@ def printed(runs: list[dict[str, Any]]) -> str:
                 max(test["learned"]["challenge_errors"][kind] or 0.0 for test in tests)
                 for kind in ("stable", "unstable")
             ]
-            lines.append(
-                f"| {SIZE} {family}s of width {TESTS[family][0]} | {name} | {len(mine)} | {shown(means)} "
-                f"| {means.min():.3f} | {lowest:.3f} | {errors[0]:.4f}, {errors[1]:.4f} | "
-                f"{other.mean():.3f} | {uniform.mean():.3f} |"
-            )
-    return "\n".join(lines)
+            rows.append([
+                f"{SIZE} {family}s of width {TESTS[family][0]}", name, len(mine), shown(means), f"{means.min():.3f}",
+                f"{lowest:.3f}", f"{errors[0]:.4f}, {errors[1]:.4f}", f"{other.mean():.3f}", f"{uniform.mean():.3f}",
+            ])  # fmt: skip
+    return markdown(columns, rows)
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--families", nargs="+", choices=list(TESTS), default=list(TESTS), metavar="NAME")
-    parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2], metavar="SEED")
-    parser.add_argument("--jobs", type=int, default=2, help="runs at a time")
-    parser.add_argument("--iterations", type=int, default=LEARNER.iterations)
-    parser.add_argument("--json", type=Path, metavar="PATH")
-    given = parser.parse_args()
-    learner = replace(LEARNER, iterations=given.iterations)
-    tasks = [(family, seed, learner) for family in given.families for seed in given.seeds]
-    runs = in_parallel(train_and_test, tasks, given.jobs)
-    print(printed(runs))
-    if given.json:
-        given.json.write_text(json.dumps(runs, indent=1) + "\n")
+    parser = options(__doc__)
+    choice(parser, "--families", TESTS)
+    given = parsed(parser)
+    runs = in_parallel(
+        train_and_test, [(family, seed) for family in given.families for seed in given.seeds], given.jobs
+    )
+    give(runs, printed(runs), given.json)
     return 0
 
 

@@ -15,8 +15,6 @@ import os
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-import argparse
-import json
 import math
 import sys
 from dataclasses import replace
@@ -26,8 +24,9 @@ from typing import Any
 import numpy as np
 
 from agents.learner_config import LearnerConfig
-from benchmarks.runs import in_parallel, shown, train
+from benchmarks.runs import choice, in_parallel, markdown, options, parsed, shown, train
 from envs.config import EnvConfig, ProblemConfig
+from fbs.command import give
 
 THRESHOLD = "threshold 3,2,2,1,1 >= 5"
 # name: aggregator, rho, depth
@@ -42,17 +41,18 @@ GAMES = {
 }
 BOBS = {"lp": "LP Bob", "learned": "a Bob who learns", "ppo": "a Bob who learns, both by PPO"}
 ROUNDS, EVERY, HONEST = 150, 2, 0.99
-PPO = LearnerConfig(name="ppo", learning_rate=0.001, epochs=4)  # as configs/ppo.yaml
 
 
 def learn(name: str, bob: str, seed: int) -> dict[str, Any]:
     """One run: the last iterate's honesty over the rounds, and the averaged copy's at the end."""
+    from agents.configuration import CONFIGS, load_file
     from agents.exact import game_value
     from agents.measures import honesty_rate
 
     aggregator, rho, depth = GAMES[name]
     env = EnvConfig(rho=rho, depth=depth, root_claim="free")
-    learner = LearnerConfig(iterations=ROUNDS, bob=bob) if bob != "ppo" else replace(PPO, iterations=ROUNDS)
+    learner = load_file(CONFIGS / "ppo.yaml").learner if bob == "ppo" else LearnerConfig(bob=bob)
+    learner = replace(learner, iterations=ROUNDS)
 
     def look(game: Any, players: dict[str, Any]) -> tuple[float, float]:
         return honesty_rate(game, players["alice_last"]), honesty_rate(game, players["alice"])
@@ -74,36 +74,33 @@ def learn(name: str, bob: str, seed: int) -> dict[str, Any]:
 
 def printed(runs: list[dict[str, Any]]) -> str:
     """The table, in Markdown."""
-    lines = [
-        "| game | 1 / V | Alice learns against | honesty at the end (95% interval) | least | averaged copy, least | "
-        "rounds until 99% honest, each seed | entropy of the claim (nats), largest | temperature | 2 V / ln 99 |",
-        "|---|---|---|---|---|---|---|---|---|---|",
-    ]
-    for name in GAMES:
-        for bob, written in BOBS.items():
-            mine = [run for run in runs if (run["name"], run["bob"]) == (name, bob)]
-            if not mine:
-                continue
-            honesty, value = [run["honesty"] for run in mine], mine[0]["value"]
-            rounds = ", ".join("-" if run["rounds"] is None else str(run["rounds"]) for run in mine)
-            lines.append(
-                f"| {name} | {1 / value:.0f} | {written} | {shown(honesty, 4)} | {min(honesty):.4f} | "
-                f"{min(run['averaged'] for run in mine):.4f} | {rounds} | {max(run['entropy'] for run in mine):.1e} | "
-                f"{max(run['temperature'] for run in mine):.1e} | {2 * value / math.log(99):.1e} |"
-            )
-    return "\n".join(lines)
+    columns = [
+        "game", "1 / V", "Alice learns against", "honesty at the end (95% interval)", "least", "averaged copy, least",
+        "rounds until 99% honest, each seed", "entropy of the claim (nats), largest", "temperature", "2 V / ln 99",
+    ]  # fmt: skip
+    rows = []
+    for name, bob in dict.fromkeys((run["name"], run["bob"]) for run in runs):
+        mine = [run for run in runs if (run["name"], run["bob"]) == (name, bob)]
+        honesty, value = [run["honesty"] for run in mine], mine[0]["value"]
+        rows.append([
+            name, f"{1 / value:.0f}", BOBS[bob], shown(honesty, 4), f"{min(honesty):.4f}",
+            f"{min(run['averaged'] for run in mine):.4f}",
+            ", ".join("-" if run["rounds"] is None else str(run["rounds"]) for run in mine),
+            f"{max(run['entropy'] for run in mine):.1e}", f"{max(run['temperature'] for run in mine):.1e}",
+            f"{2 * value / math.log(99):.1e}",
+        ])  # fmt: skip
+    return markdown(columns, rows)
 
 
 def figure(runs: list[dict[str, Any]], path: Path) -> None:
     """Left, honesty over the rounds; right, the rounds needed against 1 / V."""
-    import matplotlib
+    from matplotlib import colormaps
+    from matplotlib.figure import Figure
 
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
-    drawing, (left, right) = pyplot.subplots(1, 2, figsize=(10, 4), layout="constrained")
+    drawing = Figure(figsize=(10, 4), layout="constrained")
+    left, right = drawing.subplots(1, 2)
     names = list(dict.fromkeys(run["name"] for run in runs))
-    colours = dict(zip(names, pyplot.colormaps["viridis"](np.linspace(0, 0.9, len(names))), strict=True))
+    colours = dict(zip(names, colormaps["viridis"](np.linspace(0, 0.9, len(names))), strict=True))
     styles = {"lp": ("--", "s"), "learned": ("-", "o"), "ppo": (":", "x")}
     for run in runs:
         line, marker = styles[run["bob"]]
@@ -128,18 +125,14 @@ def figure(runs: list[dict[str, Any]], path: Path) -> None:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--games", nargs="+", choices=list(GAMES), default=list(GAMES), metavar="NAME")
-    parser.add_argument("--against", nargs="+", choices=list(BOBS), default=list(BOBS), metavar="NAME")
-    parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2], metavar="SEED")
-    parser.add_argument("--jobs", type=int, default=2, help="runs at a time")
-    parser.add_argument("--json", type=Path, metavar="PATH")
+    parser = options(__doc__)
+    choice(parser, "--games", GAMES)
+    choice(parser, "--against", BOBS)
     parser.add_argument("--figure", type=Path, metavar="PATH")
-    given = parser.parse_args()
-    runs = in_parallel(learn, [(n, b, s) for n in given.games for b in given.against for s in given.seeds], given.jobs)
-    print(printed(runs))
-    if given.json:
-        given.json.write_text(json.dumps(runs, indent=1) + "\n")
+    given = parsed(parser)
+    tasks = [(name, bob, seed) for name in given.games for bob in given.against for seed in given.seeds]
+    runs = in_parallel(learn, tasks, given.jobs)
+    give(runs, printed(runs), given.json)
     if given.figure:
         figure(runs, given.figure)
     return 0

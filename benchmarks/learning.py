@@ -14,9 +14,8 @@ import os
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-import argparse
-import json
 import sys
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -24,8 +23,9 @@ from typing import Any
 import numpy as np
 
 from agents.learner_config import LearnerConfig
-from benchmarks.runs import in_parallel, interval, shown, train
+from benchmarks.runs import choice, in_parallel, markdown, options, parsed, shown, train
 from envs.config import EnvConfig, ProblemConfig
+from fbs.command import give
 
 THRESHOLD = "threshold 3,2,2,1,1 >= 5"
 MULTIPLEXER = "table " + "".join(f"{code:06b}"[2 + int(f"{code:06b}"[:2], 2)] for code in range(64))
@@ -72,47 +72,31 @@ def train_and_measure(name: str, seed: int, learner_name: str) -> dict[str, Any]
     return {"name": name, "seed": seed, "depth": depth, "cpu_seconds": run.cpu_seconds, **measured}
 
 
-def row(name: str, runs: list[dict[str, Any]]) -> dict[str, Any]:
-    """The seeds of one game together."""
-    means = np.array([run["catch_ratio"]["mean"] for run in runs])
-    low, high = interval(means)
-    errors = {
-        kind: [e for run in runs if (e := run["challenge_errors"][kind]) is not None] for kind in ("stable", "unstable")
-    }
-    most = 2 * EnvConfig().p_false * runs[0]["game_value"]  # what lies are worth to catch, in reward
-    exploited = {
-        side: [e / most for run in runs if (e := run["exploitability"][side]) is not None] for side in ("alice", "bob")
-    }
-    return {
-        "name": name,
-        "seeds": [run["seed"] for run in runs],
-        "each": means.tolist(),
-        "exploitability_share": {side: max(values, default=None) for side, values in exploited.items()},
-        "catch_ratio": {"mean": means.mean(), "min": means.min(), "low": low, "high": high},
-        "lowest": min(run["catch_ratio"]["min"] for run in runs),
-        "catch_share": [run["worst_case_catch"] / run["game_value"] for run in runs],
-        "target_share": 0.97 ** runs[0]["depth"],
-        "challenge_errors": {kind: max(values, default=None) for kind, values in errors.items()},
-        "cpu_seconds": max(run["cpu_seconds"] for run in runs),
-    }
+def printed(runs: list[dict[str, Any]]) -> str:
+    """The table, in Markdown: a row for the seeds of a game together."""
+    columns = [
+        "game", "mean catch ratio (95% interval)", "each seed", "lowest assignment", "worst-case catch / game value",
+        "aim", "challenge errors (stable, unstable)", "exploitability / 2pV (Alice, Bob), most", "CPU s",
+    ]  # fmt: skip
+    return markdown(columns, [_row(name, runs) for name in dict.fromkeys(run["name"] for run in runs)])
 
 
-def printed(rows: list[dict[str, Any]]) -> str:
-    """The table, in Markdown."""
-    lines = [
-        "| game | mean catch ratio (95% interval) | each seed | lowest assignment | worst-case catch / game value "
-        "| aim | challenge errors (stable, unstable) | exploitability / 2pV (Alice, Bob), most | CPU s |",
-        "|---|---|---|---|---|---|---|---|---|",
-    ]
-    for r in rows:
-        errors, exploited = r["challenge_errors"], r["exploitability_share"]
-        cells = [
-            r["name"], shown(r["each"]), _list(r["each"]), f"{r['lowest']:.3f}", _list(r["catch_share"]),
-            f"{r['target_share']:.3f}", ", ".join(_number(errors[kind], 4) for kind in ("stable", "unstable")),
-            ", ".join(_number(exploited[side], 3) for side in ("alice", "bob")), f"{r['cpu_seconds']:.0f}",
-        ]  # fmt: skip
-        lines.append(f"| {' | '.join(cells)} |")
-    return "\n".join(lines)
+def _row(name: str, runs: list[dict[str, Any]]) -> list[str]:
+    runs = [run for run in runs if run["name"] == name]
+    means = [run["catch_ratio"]["mean"] for run in runs]
+    errors = [_most(run["challenge_errors"][kind] for run in runs) for kind in ("stable", "unstable")]
+    lies_worth = 2 * EnvConfig().p_false * runs[0]["game_value"]  # to catch, in reward
+    exploited = [_most((run["exploitability"][side] for run in runs), lies_worth) for side in ("alice", "bob")]
+    return [
+        name, shown(means), _list(means), f"{min(run['catch_ratio']['min'] for run in runs):.3f}",
+        _list([run["worst_case_catch"] / run["game_value"] for run in runs]), f"{0.97 ** runs[0]['depth']:.3f}",
+        ", ".join(_number(error, 4) for error in errors), ", ".join(_number(share, 3) for share in exploited),
+        f"{max(run['cpu_seconds'] for run in runs):.0f}",
+    ]  # fmt: skip
+
+
+def _most(values: Iterable[float | None], unit: float = 1.0) -> float | None:
+    return max((value / unit for value in values if value is not None), default=None)
 
 
 def _list(values: list[float]) -> str:
@@ -125,13 +109,11 @@ def _number(value: float | None, digits: int) -> str:
 
 def figure(runs: list[dict[str, Any]], path: Path) -> None:
     """A dot for each run: its mean catch ratio, game by game."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
+    from matplotlib.figure import Figure
 
     names = list(dict.fromkeys(run["name"] for run in runs))
-    drawing, axes = pyplot.subplots(figsize=(7.5, 0.36 * len(names) + 1.2), layout="constrained")
+    drawing = Figure(figsize=(7.5, 0.36 * len(names) + 1.2), layout="constrained")
+    axes = drawing.subplots()
     for run in runs:
         place = names.index(run["name"])
         axes.plot(run["catch_ratio"]["min"], place, "|", color="#e8963a", markersize=11, markeredgewidth=2)
@@ -147,20 +129,14 @@ def figure(runs: list[dict[str, Any]], path: Path) -> None:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", nargs="+", choices=list(SUITE), metavar="NAME", help="games; all by default")
-    parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2], metavar="SEED")
+    parser = options(__doc__)
+    choice(parser, "--only", SUITE)
     parser.add_argument("--learner", choices=["mmd", "distilled"], default="mmd", help="learner.name; default: mmd")
-    parser.add_argument("--jobs", type=int, default=2, help="runs at a time")
-    parser.add_argument("--json", type=Path, metavar="PATH")
     parser.add_argument("--figure", type=Path, metavar="PATH")
-    given = parser.parse_args()
-    tasks = [(name, seed, given.learner) for name in given.only or SUITE for seed in given.seeds]
+    given = parsed(parser)
+    tasks = [(name, seed, given.learner) for name in given.only for seed in given.seeds]
     runs = in_parallel(train_and_measure, tasks, given.jobs)
-    rows = [row(name, [run for run in runs if run["name"] == name]) for name in dict.fromkeys(t[0] for t in tasks)]
-    print(printed(rows))
-    if given.json:
-        given.json.write_text(json.dumps({"rows": rows, "runs": runs}, indent=1) + "\n")
+    give(runs, printed(runs), given.json)
     if given.figure:
         figure(runs, given.figure)
     return 0

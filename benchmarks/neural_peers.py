@@ -16,23 +16,23 @@ import os
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-import argparse
-import json
 import sys
 import time
 from functools import partial
-from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 import torch
+from tqdm import tqdm
 
 from agents.learner_config import LearnerConfig
 from agents.learning import LEARNERS
 from agents.measures import catch_ratios
 from agents.positions import policy, positions
+from benchmarks.runs import choice, markdown, options, parsed
 from envs.config import EnvConfig, ProblemConfig
 from envs.game import Game
+from fbs.command import give
 
 ENV, PROBLEM = EnvConfig(depth=1), ProblemConfig()
 RATIO = 0.9
@@ -275,37 +275,31 @@ def race(name: str, seconds: float, seed: int) -> dict[str, Any]:
 
 def printed(runs: list[dict[str, Any]]) -> str:
     """The table, in Markdown."""
-    lines = [
-        f"| learner | seconds to a mean catch ratio of {RATIO} | debates | best mean ratio (after) | mean at the end | "
-        "debates a second |",
-        "|---|---|---|---|---|---|",
-    ]
+    columns = [
+        "learner", f"seconds to a mean catch ratio of {RATIO}", "debates", "best mean ratio (after)", "mean at the end",
+        "debates a second",
+    ]  # fmt: skip
+    rows = []
     for run in runs:
         best, last = run["best"], run["curve"][-1]
         reached = f"{best['seconds']:.1f}" if run["reached"] else f"not reached within {last['seconds']:.0f} s"
-        lines.append(
-            f"| {run['name']} | {reached} | {last['debates']:,} | {best['mean']:.3f} ({best['seconds']:.0f} s) | "
-            f"{last['mean']:.3f} | {last['debates'] / last['seconds']:,.0f} |"
-        )
-    return "\n".join(lines)
+        rows.append([
+            run["name"], reached, f"{last['debates']:,}", f"{best['mean']:.3f} ({best['seconds']:.0f} s)",
+            f"{last['mean']:.3f}", f"{last['debates'] / last['seconds']:,.0f}",
+        ])  # fmt: skip
+    return markdown(columns, rows)
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    names = list(LEARNERS_MEASURED)
-    parser.add_argument("--only", nargs="+", choices=names, metavar="NAME", help=f"of {', '.join(names)}")
+    parser = options(__doc__, seeds=False)
+    choice(parser, "--only", LEARNERS_MEASURED)
     parser.add_argument("--seconds", type=float, default=600.0, help="limit for each learner")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--json", type=Path, metavar="PATH", help="write the curves there too")
-    given = parser.parse_args()
+    given = parsed(parser)
     runs = []
-    for name in given.only or names:
-        print(f"{name} ...", file=sys.stderr, flush=True)
+    for name in tqdm(given.only, unit="learner"):
         runs.append(race(name, given.seconds, given.seed))
-        print(printed(runs[-1:]).splitlines()[-1], file=sys.stderr, flush=True)
-    print(printed(runs))
-    if given.json:
-        given.json.write_text(json.dumps(runs, indent=1) + "\n")
+    give(runs, printed(runs), given.json)
     return 0
 
 

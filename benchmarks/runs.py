@@ -1,9 +1,10 @@
-"""Learners trained for the benchmarks: without a run folder, on one thread, with a look at them on the way."""
+"""What the experiments with learners share: training without a run folder, their command line and their tables."""
 
 from __future__ import annotations
 
+import argparse
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from typing import Any, NamedTuple
 
@@ -13,6 +14,8 @@ from tqdm import tqdm
 
 from agents.learner_config import LearnerConfig
 from envs.config import EnvConfig, ProblemConfig
+from fbs.command import check_json
+from fbs.whole_file import WriteError
 
 
 class Trained(NamedTuple):
@@ -63,6 +66,46 @@ def in_parallel(work: Callable[..., Any], tasks: list[tuple], jobs: int) -> list
     """`work(*task)` for each task, `jobs` at a time, with a progress bar."""
     with ProcessPoolExecutor(jobs) as pool:
         return list(tqdm(pool.map(work, *zip(*tasks, strict=True)), total=len(tasks), unit="run"))
+
+
+def options(description: str | None, seeds: bool = True) -> argparse.ArgumentParser:
+    """A command line with --json, and for experiments that are run seed by seed --seeds and --jobs."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    if seeds:
+        parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2], metavar="SEED")
+        parser.add_argument("--jobs", type=int, default=2, help="runs at a time")
+    parser.add_argument("--json", metavar="PATH", help="write everything that was measured there too")
+    return parser
+
+
+def choice(parser: argparse.ArgumentParser, flag: str, names: Iterable[str]) -> None:
+    """An option that takes some of the names, by default all of them."""
+    names = list(names)
+    parser.add_argument(flag, nargs="+", choices=names, default=names, metavar="NAME", help=f"of {', '.join(names)}")
+
+
+def parsed(parser: argparse.ArgumentParser) -> argparse.Namespace:
+    """The command line; where --json cannot be written it ends here, before the work."""
+    given = parser.parse_args()
+    try:
+        check_json(given.json)
+    except WriteError as error:
+        parser.error(str(error))
+    return given
+
+
+def markdown(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    """A table."""
+    head, *body = (f"| {' | '.join(map(str, cells))} |" for cells in (columns, *rows))
+    return "\n".join([head, "|---" * len(columns) + "|", *body])
+
+
+def best_catch(game: Any, bob: Any) -> float:
+    """How often a false root claim is caught when Alice answers Bob best, by this game's own oracle."""
+    from agents.exact import best_response_alice
+
+    best = best_response_alice(game, bob).catch[-1]
+    return float(best[1, 0] + best[0, 1]) / 2
 
 
 def interval(values: np.ndarray) -> tuple[float, float]:

@@ -16,24 +16,22 @@ import os
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-import argparse
-import json
 import sys
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from tqdm import tqdm
 
 from agents.alices import RandomAlice
 from agents.bobs import RandomBob
 from agents.exact import game_value
 from agents.learner_config import LearnerConfig
-from agents.learning import LEARNERS
 from agents.measures import exploitability
+from benchmarks.runs import choice, markdown, options, parsed, train
 from envs.config import EnvConfig, ProblemConfig
 from envs.engine import Player
 from envs.game import Game
+from fbs.command import give
 
 
 def _game(rho: float, depth: int, *aggregators: str, menu: int = 1) -> tuple[EnvConfig, ProblemConfig]:
@@ -125,13 +123,7 @@ def size(game: Any) -> dict[str, int]:
 
 def learned_pair(name: str, iterations: int) -> tuple[Player, Player]:
     """The averaged pair of a short run of the default learner."""
-    import torch
-
-    torch.set_num_threads(1)
-    learner = LEARNERS["mmd"](Game(*GAMES[name], torch), LearnerConfig(iterations=iterations), seed=0)
-    for _ in range(iterations):
-        learner.step()
-    players = learner.players()
+    players = train(*GAMES[name], LearnerConfig(iterations=iterations), seed=0).players
     return players["alice"], players["bob"]
 
 
@@ -167,50 +159,48 @@ def compare(name: str, iterations: int) -> dict[str, Any]:
     return found
 
 
-def printed(rows: list[dict[str, Any]], iterations: int) -> Iterator[str]:
+def printed(rows: list[dict[str, Any]], iterations: int) -> str:
     """The two tables, in Markdown."""
-    yield (
-        "| game | rho | depth | nodes | information states (Alice, Bob) | value, ours | OpenSpiel | difference | "
-        "OpenSpiel's best responses: between |"
-    )
-    yield "|---|---|---|---|---|---|---|---|---|"
-    for row in rows:
-        states, (low, high) = row["size"], row["bracket"]
-        yield (
-            f"| {row['name']} | {row['rho']:g} | {row['depth']} | {states['nodes']:,} | {states['alice']:,}, "
-            f"{states['bob']:,} | {row['value']:.9f} | {row['open_spiel_value']:.9f} | {row['difference']:.0e} | "
-            f"{low:.9f}, {high:.9f} |"
-        )
-    yield ""
-    yield f"`learned`: {iterations} iterations of the default learner, its averaged pair.\n"
-    yield (
-        "| game | pair | exploitability, ours (Alice, Bob) | OpenSpiel (Alice, Bob) | NashConv, ours | "
-        "OpenSpiel's `exploitability`, twice | largest difference |"
-    )
-    yield "|---|---|---|---|---|---|---|"
-    for row in rows:
-        for kind, pair in row["pairs"].items():
-            ours, theirs = pair["exploitability"], pair["open_spiel"]
-            yield (
-                f"| {row['name']} | {kind} | {ours['alice']:.6f}, {ours['bob']:.6f} | {theirs['alice']:.6f}, "
-                f"{theirs['bob']:.6f} | {pair['nash_conv']:.6f} | {2 * pair['open_spiel_exploitability']:.6f} | "
-                f"{pair['difference']:.0e} |"
-            )
+    values = markdown(
+        [
+            "game", "rho", "depth", "nodes", "information states (Alice, Bob)", "value, ours", "OpenSpiel",
+            "difference", "OpenSpiel's best responses: between",
+        ],
+        [
+            [
+                row["name"], f"{row['rho']:g}", row["depth"], f"{row['size']['nodes']:,}",
+                f"{row['size']['alice']:,}, {row['size']['bob']:,}", f"{row['value']:.9f}",
+                f"{row['open_spiel_value']:.9f}", f"{row['difference']:.0e}",
+                ", ".join(f"{end:.9f}" for end in row["bracket"]),
+            ]
+            for row in rows
+        ],
+    )  # fmt: skip
+    pairs = markdown(
+        [
+            "game", "pair", "exploitability, ours (Alice, Bob)", "OpenSpiel (Alice, Bob)", "NashConv, ours",
+            "OpenSpiel's `exploitability`, twice", "largest difference",
+        ],
+        [
+            [
+                row["name"], kind, *(", ".join(f"{found[side]:.6f}" for side in ("alice", "bob"))
+                                     for found in (pair["exploitability"], pair["open_spiel"])),
+                f"{pair['nash_conv']:.6f}", f"{2 * pair['open_spiel_exploitability']:.6f}", f"{pair['difference']:.0e}",
+            ]
+            for row in rows
+            for kind, pair in row["pairs"].items()
+        ],
+    )  # fmt: skip
+    return f"{values}\n\n`learned`: {iterations} iterations of the default learner, its averaged pair.\n\n{pairs}"
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", nargs="+", choices=list(GAMES), metavar="NAME", help="games; all by default")
+    parser = options(__doc__, seeds=False)
+    choice(parser, "--only", GAMES)
     parser.add_argument("--iterations", type=int, default=60, help="of the learner behind the learned pair")
-    parser.add_argument("--json", type=Path, metavar="PATH")
-    given = parser.parse_args()
-    rows = []
-    for name in given.only or GAMES:
-        print(f"{name} ...", file=sys.stderr, flush=True)
-        rows.append(compare(name, given.iterations))
-    print("\n".join(printed(rows, given.iterations)))
-    if given.json:
-        given.json.write_text(json.dumps(rows, indent=1) + "\n")
+    given = parsed(parser)
+    rows = [compare(name, given.iterations) for name in tqdm(given.only, unit="game")]
+    give(rows, printed(rows, given.iterations), given.json)
     return 0
 
 

@@ -7,6 +7,7 @@ import math
 import subprocess
 import sys
 from pathlib import Path
+from typing import get_args
 
 import pytest
 import yaml
@@ -266,3 +267,17 @@ def test_what_is_no_number_is_refused_by_name(kind, values):
     for value in (*values.values(), np.bool_(True)):
         with pytest.raises(ConfigError, match=rf"{next(iter(values))}[ :]"):
             kind(**dict.fromkeys(values, value))
+
+
+def test_every_learner_that_can_be_named_is_there_and_no_other():
+    from agents.learner_config import Name
+    from agents.learning import LEARNERS
+
+    assert set(LEARNERS) == set(get_args(Name))
+
+
+def test_a_bob_that_can_be_named_is_a_scripted_one():
+    from agents.learner_config import Opponent
+    from agents.players import BOBS
+
+    assert set(get_args(Opponent)) - {"learned"} <= set(BOBS)

@@ -10,6 +10,7 @@ import json
 import numpy as np
 import pytest
 import torch
+from states import assert_identical
 
 import train
 from agents import fictitious_play
@@ -69,20 +70,6 @@ def perturbed(learner: TabularMirrorDescent, seed: int = 0) -> Policies:
     return Policies(*(scores.log_softmax(-1) for scores in policies))
 
 
-def same(one, other, place="state"):
-    if isinstance(one, torch.Tensor):
-        assert torch.equal(one, other), place
-    elif isinstance(one, dict):
-        assert one.keys() == other.keys(), place
-        for key in one:
-            same(one[key], other[key], f"{place}.{key}")
-    elif isinstance(one, list | tuple):
-        for number, (a, b) in enumerate(zip(one, other, strict=True)):
-            same(a, b, f"{place}.{number}")
-    else:
-        assert one == other, place
-
-
 @pytest.mark.parametrize(
     ("name", "env", "problem"),
     [
@@ -108,7 +95,7 @@ def test_a_restored_learner_goes_on_bit_for_bit(name, env, problem, monkeypatch)
     for _ in range(2):
         assert first.step() == second.step()
     assert first.iteration == second.iteration == 5
-    same(first.state_dict(), second.state_dict())
+    assert_identical(first.state_dict(), second.state_dict())
 
 
 @pytest.mark.parametrize("name", ["nfsp", "tabular"])
@@ -120,7 +107,7 @@ def test_a_snapshot_does_not_change_with_the_learner(name):
     torch.save(saved, written)
     learner.step()
     written.seek(0)
-    same(saved, torch.load(written, weights_only=True))
+    assert_identical(saved, torch.load(written, weights_only=True))
 
 
 # Tables

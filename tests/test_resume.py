@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from states import assert_identical
 
 import train
 from agents import training
@@ -43,22 +44,6 @@ def final_state(folder):
     checkpoint = load_checkpoint(RunFolder(folder).last)
     assert checkpoint["iteration"] == ITERATIONS
     return checkpoint["learner"], checkpoint["best"]
-
-
-def assert_identical(one, other, place="state"):
-    if isinstance(one, torch.Tensor):
-        assert one.dtype == other.dtype, place
-        assert torch.equal(one, other), place
-    elif isinstance(one, dict):
-        assert one.keys() == other.keys(), place
-        for key in one:
-            assert_identical(one[key], other[key], f"{place}.{key}")
-    elif isinstance(one, list | tuple):
-        assert len(one) == len(other), place
-        for number, (a, b) in enumerate(zip(one, other, strict=True)):
-            assert_identical(a, b, f"{place}.{number}")
-    else:
-        assert one == other, place
 
 
 @pytest.fixture(scope="module")

@@ -622,5 +622,5 @@ def test_training_on_a_gpu_ends_with_a_pair_that_plays_on_the_cpu(tmp_path):
     try:
         assert train.main(flags) == 0
     finally:
-        torch.set_default_device("cpu")
+        torch.set_default_device(None)
     assert eval.main(["run", str(tmp_path / "run")]) == 0
