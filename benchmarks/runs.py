@@ -119,5 +119,5 @@ def shown(values: Any, digits: int = 3) -> str:
     values = np.asarray(values, float)
     if len(values) == 1:
         return f"{values[0]:.{digits}f}"
-    low, high = interval(values)
+    low, high = (round(end, digits) + 0.0 for end in interval(values))  # no -0.000
     return f"{values.mean():.{digits}f} ({low:.{digits}f} to {high:.{digits}f})"
