@@ -57,7 +57,7 @@ class LearnerConfig:
     epochs: int = 24
     step_size: float = 4.0
     magnet: float = 0.2
-    magnet_rate: float = 0.2
+    magnet_rate: float = 0.1
     average_rate: float = 0.05
     value_rate: float = 0.2
     positions: int = 4096

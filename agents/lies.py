@@ -5,12 +5,6 @@ the library is tabulated all sets of lies are listed. Elsewhere nothing is liste
 sub-claim costs is linear in B, so a mirror descent step stays inside the family of flips and is a step of the log-odds
 alone, and the cross entropy needs only how likely each flip is under the target, and the chance of the condition
 (`agents.conditional_flips`).
-
-The cross entropy is blind to what is next to never played. Where Bob has come to look at three sub-claims only, a step
-lowers the scores of all three and leaves the others, round by round, until a lie elsewhere pays; but as long as it is
-rare, its chance and so the cross entropy hardly changes, and a network fitted by that alone forgets the steps. The
-scores themselves are therefore fitted too, as in neural replicator dynamics (Hennes et al., arXiv 1906.00190), down to
-a floor below which no more is to be learned.
 """
 
 from __future__ import annotations
@@ -18,15 +12,15 @@ from __future__ import annotations
 import copy
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from agents.conditional_flips import AnswerFlips
-from agents.mirror_step import mirror_step
+from agents.mirror_step import LOWEST, mirror_step, score_error
 from agents.networks import NetworkInput
 from agents.policy import AlicePolicy, cross_entropy, masked
 from envs.game import Game
 
-LOWEST, LOWEST_BESIDE_TRUE = -14.0, -8.0  # beside a true claim no lie ever pays, and there is nothing to remember
+LOWEST_BESIDE_TRUE = -8.0  # a score's floor there: no lie ever pays, and there is nothing to remember
 
 
 class ListedLies:
@@ -56,7 +50,7 @@ class ListedLies:
         old, slow, gain = alice.lies(self.inputs), magnet.lies(self.inputs), step_size * per_lie.float()
         moved = mirror_step(self._log_chances(old), gain @ self.bits.T, self._log_chances(slow), pull)
         self.target = torch.softmax(moved.masked_fill(~self.legal, -1e9), -1)
-        self.scores = mirror_step(old, gain, slow, pull)
+        self.scores = _moved_scores(self.inputs, old, gain, slow, pull)
 
     def part(self, index: Tensor) -> ListedLies:
         """The same, target included, at some of the positions."""
@@ -67,8 +61,9 @@ class ListedLies:
 
     def loss(self, alice: AlicePolicy) -> Tensor:
         """Distance between the target and the policy, averaged over the positions."""
-        log_chances = self._log_chances(alice.lies(self.inputs))
-        return cross_entropy(self.target, log_chances) + _score_error(self.inputs, alice, self.scores)
+        scores = alice.lies(self.inputs)
+        entropy = cross_entropy(self.target, self._log_chances(scores))
+        return entropy + score_error(scores, self.scores, _floor(self.inputs))
 
 
 class FlippedLies:
@@ -94,7 +89,7 @@ class FlippedLies:
         old, slow, gain = alice.lies(self.inputs), magnet.lies(self.inputs), step_size * per_lie
         odds = mirror_step(self._odds(old), gain * self.sign, self._odds(slow), pull)
         self.target = self.flips.chances(self.aggregator, odds, self.truth) * self.within
-        self.scores = mirror_step(old, step_size * per_lie.float(), slow, pull)
+        self.scores = _moved_scores(self.inputs, old, gain.float(), slow, pull)
 
     def part(self, index: Tensor) -> FlippedLies:
         some = copy.copy(self)
@@ -104,16 +99,20 @@ class FlippedLies:
         return some
 
     def loss(self, alice: AlicePolicy) -> Tensor:
-        odds = self._odds(alice.lies(self.inputs))
+        scores = alice.lies(self.inputs)
+        odds = self._odds(scores)
         free = (self.target * odds - torch.nn.functional.softplus(odds) * self.within).sum(-1)
         entropy = -(free - self.flips.log_condition(self.aggregator, odds, self.truth)).mean()
-        return entropy + _score_error(self.inputs, alice, self.scores)
+        return entropy + score_error(scores, self.scores, _floor(self.inputs))
 
 
-def _score_error(inputs: NetworkInput, alice: AlicePolicy, scores: Tensor) -> Tensor:
-    true = (inputs.claimed == inputs.truth)[:, None]
-    floor = torch.where(true, LOWEST_BESIDE_TRUE, LOWEST)
-    return nn.functional.smooth_l1_loss(torch.maximum(alice.lies(inputs), floor), torch.maximum(scores, floor))
+def _floor(inputs: NetworkInput) -> Tensor:
+    return torch.where((inputs.claimed == inputs.truth)[:, None], LOWEST_BESIDE_TRUE, LOWEST)
+
+
+def _moved_scores(inputs: NetworkInput, old: Tensor, gain: Tensor, magnet: Tensor, pull: float) -> Tensor:
+    floor = _floor(inputs)
+    return mirror_step(torch.maximum(old, floor), gain, torch.maximum(magnet, floor), pull)
 
 
 def lies_at(game: Game, inputs: NetworkInput, aggregator: Tensor, truth: Tensor, z: Tensor) -> ListedLies | FlippedLies:

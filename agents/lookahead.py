@@ -86,8 +86,11 @@ class Claims(NamedTuple):
         )  # fmt: skip
 
 
+UNMET = 0.01  # how much the opposite of a claim counts, for each time that the claim itself was met
+
+
 class Menus(NamedTuple):
-    """Distinct claims met in self-play, how often each was met, and the K candidates of each.
+    """Distinct claims met in self-play and their opposites, how often each was met, and the K candidates of each.
 
     Attributes:
         count: float64 (U,). candidates: Claims of U * K rows, menu by menu. offered: bool (U, K).
@@ -99,9 +102,17 @@ class Menus(NamedTuple):
 
 
 def menus_met(game: Game, states: list[State], limit: int, generator: torch.Generator) -> Menus:
-    """The distinct claims of the states before Alice's answers, at most `limit` of them (a uniform choice)."""
-    rows = torch.cat([_menu_rows(game, state) for state in states])
-    rows, _, count = unique_rows(rows)
+    """The distinct claims of the states before Alice's answers, at most `limit` of them (a uniform choice).
+
+    Each is looked at the other way round too, as if the opposite bit had been claimed once in a while. What Alice has
+    ceased to claim, Bob would cease to be ready for, and what it is worth would no longer be learned: play could settle
+    where she avoids a claim only because neither knows any more how it is argued.
+    """
+    rows, _, met = unique_rows(torch.cat([_menu_rows(game, state) for state in states]))
+    opposite, possible = _opposite(game, rows)
+    rows, place, _ = unique_rows(torch.cat([rows, opposite]))
+    weight = torch.cat([met.double(), UNMET * met[possible]])
+    count = torch.zeros(len(rows), dtype=torch.float64).index_add_(0, place, weight)
     if len(rows) > limit:
         kept = torch.randperm(len(rows), generator=generator)[:limit]
         rows, count = rows[kept], count[kept]
@@ -110,7 +121,16 @@ def menus_met(game: Game, states: list[State], limit: int, generator: torch.Gene
     repeated = claim.repeat_interleave(k, 0)
     aggregator = menu.reshape(-1)
     candidates = Claims(*repeated.unbind(-1), aggregator.clamp(min=0), answers.reshape(-1, q))
-    return Menus(count.double(), candidates, menu >= 0)
+    return Menus(count, candidates, menu >= 0)
+
+
+def _opposite(game: Game, rows: Tensor) -> tuple[Tensor, Tensor]:
+    """The rows with the other bit claimed, where every candidate on offer can give it; and which rows those are."""
+    bit, menu = 1 - rows[:, 2], rows[:, 4 : 4 + game.menu]
+    possible = (game.library.producible[menu.clamp(min=0), bit[:, None]] | (menu < 0)).all(-1)
+    opposite = rows.clone()
+    opposite[:, 2] = bit
+    return opposite[possible], possible
 
 
 def _menu_rows(game: Game, state: State) -> Tensor:

@@ -29,7 +29,7 @@ from agents.lookahead import (
     look_ahead,
     menus_met,
 )
-from agents.mirror_step import mirror_step
+from agents.mirror_step import LOWEST, mirror_step, score_error
 from agents.networks import NetworkInput
 from agents.orbits import listing
 from agents.policy import AlicePolicy, BobPolicy, LearnedPlayer, cross_entropy, masked
@@ -39,7 +39,8 @@ from envs.game import Game
 from envs.rules import ASSIGN
 
 FEWEST_DRAWN, MOST_DRAWN = 8, 128  # assignments of a claim, where they are drawn and not listed
-CLAMP = 4.0  # advantages beyond so many stakes are cut: they are decided, and would only blow up the scores
+CLAMP = 1.0  # advantages beyond so many stakes are cut: they are decided, and would only blow up the scores
+SCORES = 0.1  # how much Bob's scores are fitted beside his chances
 
 
 class MirrorDescent:
@@ -58,9 +59,6 @@ class MirrorDescent:
         if game.sees_truth and game.adversarial:
             raise ConfigError("learner.name: 'mmd' with env.bob_sees truth needs env.oracle random; or use 'ppo'")
         self.game, self.config = game, config
-        self.games = [game]
-        if game.free_root:
-            self.games.append(game.evaluation(root_claim="assigned", tremble=game.env.tremble))
         self.generator = torch.Generator(game.library.device or "cpu").manual_seed(seed)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
@@ -133,16 +131,11 @@ class MirrorDescent:
         }
 
     def _self_play(self) -> Menus:
-        """The claims met in a batch of debates.
-
-        Where Alice claims the root herself, half of the debates begin at a dealt claim instead: once she is honest no
-        lie would be met any more, and what has been learned about lies would wither.
-        """
+        """The claims met in a batch of debates."""
         record: list = []
         uniform = lambda n, k: torch.rand((n, k), dtype=torch.float64, generator=self.generator)  # noqa: E731
         pair = LearnedPlayer(self.alice), LearnedPlayer(self.bob)
-        for game in self.games:
-            debate(game, *pair, max(1, self.config.batch // len(self.games)), uniform, record)
+        debate(self.game, *pair, self.config.batch, uniform, record)
         states = [decision.state for decision in record if decision.state.phase == ASSIGN]
         each = FEWEST_DRAWN if self.listing is None else self.listing.count.double().mean()
         limit = max(1, int(self._budget() / (self.game.menu * each)))
@@ -194,11 +187,10 @@ class Targets:
         if self.game.free_root:
             self._root_claims(learner)
 
-    def _moved(self, old: Tensor, magnet: Tensor, advantage: Tensor) -> Tensor:
+    def _moved(self, old: Tensor, magnet: Tensor, advantage: Tensor, legal: Tensor) -> Tensor:
         """The target distribution, from log-probabilities and advantages in stakes (N, M)."""
-        pull = self.step_size * self.magnet
-        advantage = advantage.clamp(-CLAMP, CLAMP).float()
-        return torch.softmax(mirror_step(old, self.step_size * advantage, magnet, pull), -1)
+        pull, gain = self.step_size * self.magnet, self.step_size * advantage.clamp(-CLAMP, CLAMP).float()
+        return masked(mirror_step(old.clamp(min=LOWEST), gain, magnet.clamp(min=LOWEST), pull), legal).exp()
 
     def _answers(self) -> None:
         out, claims = self.outlook, len(self.claims.level)
@@ -234,7 +226,7 @@ class Targets:
         self.menu_value = (chances * values).sum(-1)
         stake = self.claim_stake.view(-1, self.game.menu).amax(-1, keepdim=True).clamp(min=1e-9)
         advantage = (values - self.menu_value[:, None]) / stake
-        self.candidates = self._moved(old, magnet, advantage * self.menus.offered)
+        self.candidates = self._moved(old, magnet, advantage, self.menus.offered)
         self.picked = chances.view(-1)
 
     def _score_candidates(self, policy: AlicePolicy) -> Tensor:
@@ -276,7 +268,7 @@ class Targets:
         chances = old.double().exp() * self.responses_legal
         mean = (chances * q).sum(-1, keepdim=True)
         advantage = (q - mean) / (stake / total).clamp(min=1e-6)[:, None]
-        self.responses = self._moved(old, magnet, advantage * self.responses_legal)
+        self.responses = self._moved(old, magnet, advantage, self.responses_legal)
         self.bob_step = float((self.responses - old.exp()).abs().sum(-1).mean() / 2)
 
     def _root_claims(self, learner: MirrorDescent) -> None:
@@ -285,10 +277,11 @@ class Targets:
         truth = self.roots.truth
         place = learner.values.place(torch.zeros_like(truth), self.roots.level)
         q = learner.values.table[place[:, None], torch.tensor([[0, 1]]), truth[:, None]]
-        old, magnet = (masked(policy.claims(self.roots), torch.ones((len(truth), 2)) > 0) for policy in self.alices)
+        either = torch.ones((len(truth), 2)) > 0
+        old, magnet = (masked(policy.claims(self.roots), either) for policy in self.alices)
         stake = (q.amax(-1) - q.amin(-1)).clamp(min=1e-9)
         mean = (old.double().exp() * q).sum(-1)
-        self.root_claims = self._moved(old, magnet, (q - mean[:, None]) / stake[:, None])
+        self.root_claims = self._moved(old, magnet, (q - mean[:, None]) / stake[:, None], either)
 
     def _score_responses(self, policy: BobPolicy, part: Tensor | None = None) -> Tensor:
         rows, legal = self.outlook.bob_inputs, self.responses_legal
@@ -308,7 +301,8 @@ class Targets:
         if isinstance(bob, BobPolicy):
             rows = minibatch(len(self.responses))
             target = self.responses if rows is None else self.responses[rows]
-            losses["respond"] = cross_entropy(target, self._score_responses(bob, rows))
+            scores = self._score_responses(bob, rows)
+            losses["respond"] = cross_entropy(target, scores) + SCORES * score_error(scores, target.log())
         if self.game.adversarial:
             losses["lie"] = (self.lies if some is None else self.lies.part(some)).loss(alice)
         if self.game.free_root:

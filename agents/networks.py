@@ -5,7 +5,9 @@ between the sub-claims and their sum (deep sets) give each sub-claim a feature; 
 told apart from others depends on how many there are:
 
 - A few are known by name: each aggregator has a code, and so has each class of sub-claims that can be swapped for one
-  another (`agents.orbits.interchangeable`). This says all there is to say, and is quick to learn from.
+  another (`agents.orbits.interchangeable`). This says all there is to say, and is quick to learn from. Where their
+  assignments are few as well, up to such swaps, each of them has a vector of its own that is learned: in an aggregator
+  without symmetry, what is right at one assignment says little about the next.
 - Among many it is their written facts that matter, which aggregators never met have too: weights and threshold, and
   for tables and compositions at most `TABLE_WIDTH` wide the truth table, which takes part in the exchange. A row of
   the table gathers the sub-claims by the bit it gives them, and gives back by the same bits, so that swapping
@@ -28,6 +30,7 @@ from envs.library import Library
 
 TABLE_WIDTH = 6
 CODES = 8  # at most so many aggregators, of so many classes of sub-claims each, are known by name
+NAMES = 256  # at most so many assignments are
 KINDS = ("symmetric", "threshold", "table", "composition")
 SUB_CLAIM_FEATURES = 7 + 3 * CODES
 CLAIM_FEATURES = 13 + CODES
@@ -80,6 +83,9 @@ class Facts(nn.Module):
             if self.named:
                 claim[a, 6 + a] = 1
                 sub_claim[a, np.arange(f.width), 3 + classes[a]] = 1
+        self.names = 0
+        if self.named:
+            self._name_assignments(classes, width)
         self.depth, self.rho, self.width = depth, rho, width
         thresholds = [f.threshold for f in library.aggregators]
         totals = [max(sum(map(abs, f.weights)), 1) for f in library.aggregators]
@@ -98,6 +104,25 @@ class Facts(nn.Module):
             powers = 2.0 ** torch.arange(width - 1, -1, -1)
             for name, value in (("outputs", outputs), ("rows", rows), ("bits", bits), ("powers", powers)):
                 self.register_buffer(name, value, persistent=False)
+
+    def _name_assignments(self, classes: list[np.ndarray], width: int) -> None:
+        """Number them by how many ones there are in each class of sub-claims, if they are few."""
+        place, first = np.zeros((len(classes), width), np.int64), np.zeros(len(classes), np.int64)
+        total = 0
+        for a, part in enumerate(classes):
+            factors = np.cumprod([1, *(np.bincount(part) + 1)])
+            place[a, : len(part)], first[a] = factors[part], total
+            total += int(factors[-1])
+        if total <= NAMES:
+            self.names = total + 1  # the last is that of an assignment not finished
+            self.register_buffer("place", torch.tensor(place), persistent=False)
+            self.register_buffer("first", torch.tensor(first), persistent=False)
+
+    def name(self, seen: NetworkInput) -> Tensor:
+        """int64 (N,): the number of the assignment, where they have names."""
+        a, z = seen.aggregator.clamp(min=0), seen.assignment
+        number = self.first[a] + (self.place[a] * z.clamp(min=0)).sum(-1)
+        return torch.where((z >= 0).any(-1) & (seen.aggregator >= 0), number, self.names - 1)
 
     def forward(self, seen: NetworkInput) -> tuple[Tensor, Tensor, Tensor]:
         """Sub-claim features (N, Q, F), claim features (N, G), and which sub-claims are present, float (N, Q, 1)."""
@@ -164,6 +189,7 @@ class DebaterNetwork(nn.Module):
         super().__init__()
         self.facts = facts
         self.each_in = Shared(SUB_CLAIM_FEATURES, CLAIM_FEATURES, hidden)
+        self.names = nn.Embedding(facts.names, hidden) if facts.names else None
         self.mixes = nn.ModuleList(Shared(hidden, hidden + CLAIM_FEATURES, hidden) for _ in range(rounds))
         self.outs = nn.ModuleList(nn.Linear(hidden, hidden) for _ in range(rounds))
         self.norms = nn.ModuleList(nn.LayerNorm(hidden) for _ in range(rounds))
@@ -179,7 +205,10 @@ class DebaterNetwork(nn.Module):
     def features(self, seen: NetworkInput) -> tuple[Tensor, Tensor]:
         """What the heads read: of each sub-claim (N, Q, H) and of the claim (N, G)."""
         x, g, present = self.facts(seen)
-        h = self.each_in(x, g) * present
+        h = self.each_in(x, g)
+        if self.names is not None:
+            h = h + self.names(self.facts.name(seen))[:, None, :]
+        h = h * present
         if self.facts.tabled:
             table, read = self.facts.table(seen)
         for number, (mix, out, norm) in enumerate(zip(self.mixes, self.outs, self.norms, strict=True)):

@@ -13,12 +13,16 @@ from agents.learning import LEARNERS
 from agents.lies import FlippedLies, ListedLies
 from agents.lookahead import AfterStateValues, look_ahead, menus_met
 from agents.mirror_descent import MirrorDescent, Targets
+from agents.mirror_step import score_error
 from agents.networks import NetworkInput
 from agents.policy import AlicePolicy, LearnedPlayer
+from envs import rules
+from envs.claim_tree import ClaimTree
 from envs.config import ConfigError, EnvConfig, ProblemConfig
 from envs.engine import debate
 from envs.game import Game
 from envs.rules import ASSIGN, CHALLENGE
+from fbs import parse
 
 GAMES = {
     "adversarial": (EnvConfig(tremble=0), ProblemConfig()),
@@ -68,6 +72,43 @@ def test_after_state_values_know_the_leaves():
     np.testing.assert_allclose(values.table[0], [[0.85, -0.75], [-0.75, 0.85]])
 
 
+def test_every_claim_met_is_looked_at_the_other_way_round_too():
+    """Alice claims 0 where it is false, thrice, and 1 where it is true, once; the opposites count a hundredth each, and
+    what is met both ways adds up. The menus stay as they were dealt."""
+    game = Game(EnvConfig(depth=1), ProblemConfig(), torch)
+    claimed, truth = torch.tensor([0, 0, 0, 1], dtype=torch.int8), torch.tensor([1, 1, 1, 1], dtype=torch.int8)
+    state = rules.deal(game, torch.rand((4, game.draws), dtype=torch.float64))
+    state = state._replace(claimed=claimed, truth=truth)
+    menus = menus_met(game, [state], 10, torch.Generator())
+    found = dict(
+        zip(zip(*(column.tolist() for column in menus.candidates[2:4]), strict=True), menus.count.tolist(), strict=True)
+    )
+    assert found == pytest.approx({(0, 1): 3 + 0.01, (1, 1): 1 + 0.03})
+    assert menus.candidates.aggregator.tolist() == [0, 0]
+
+
+def test_a_claim_that_no_answers_give_is_not_looked_at():
+    """The root is true whatever its only sub-claim is, so nobody can argue that it is false."""
+    tree = ClaimTree.from_breadth_first(
+        "test", [parse("at_least 0 1")], [0, -1], [1, 0], [-1, -1], ["root", "leaf"], ["at_least 0 1", ""]
+    )
+    game = Game(EnvConfig(oracle="random", root_claim="free"), tree, torch)
+    state = rules.deal(game, torch.rand((1, game.draws), dtype=torch.float64))
+    state = rules.claim(game, state, torch.tensor([1]), torch.rand((1, game.draws), dtype=torch.float64))
+    menus = menus_met(game, [state], 10, torch.Generator())
+    assert menus.candidates.claimed.tolist() == [1]
+
+
+def test_scores_below_the_floor_are_left_alone_and_called_back_above_it():
+    """Smooth L1 is x^2 / 2 up to 1 and |x| - 1/2 beyond. Floor -14: of -20 against -17 nothing is asked; -20 against
+    -13.5 pulls from -20, 6.5 away; -13 against -20 goes to the floor, 1 away; 2 against 2.5 as it is. Mean of four."""
+    scores = torch.tensor([[-20.0, -20.0, -13.0, 2.0]], requires_grad=True)
+    error = score_error(scores, torch.tensor([[-17.0, -13.5, -20.0, 2.5]]))
+    assert float(error.detach()) == pytest.approx((0 + 6.0 + 0.5 + 0.125) / 4)
+    error.backward()
+    np.testing.assert_allclose(4 * scores.grad, [[0, -1, 1, -0.5]])
+
+
 def test_the_targets_are_the_mirror_descent_step():
     """Bob's target against log pi' = (log pi + eta Q + eta alpha log magnet) / (1 + eta alpha), row by row in NumPy."""
     game = Game(EnvConfig(), ProblemConfig(), torch)
@@ -88,7 +129,7 @@ def test_the_targets_are_the_mirror_descent_step():
     q = -(weight[:, None] * np.asarray(outlook.response)[pairs]).sum(0)
     false = np.asarray(menus.candidates.claimed != menus.candidates.truth)[np.asarray(outlook.claim)[pairs]]
     stake = (weight * np.asarray(outlook.stake)[pairs] * false).sum()
-    advantage = np.clip((q - np.exp(old[row]) @ q) / stake, -4, 4)
+    advantage = np.clip((q - np.exp(old[row]) @ q) / stake, -1, 1)
     eta = 0.7 * (1 - 3 / SMALL.iterations)  # it falls to 0
     logits = (old[row] + eta * advantage + eta * 0.3 * magnet[row]) / (1 + eta * 0.3)
     expected = np.exp(logits) / np.exp(logits).sum()

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from agents.networks import NetworkInput
+from agents.networks import Facts, NetworkInput
 from agents.policy import AlicePolicy, BobPolicy, LearnedPlayer
 from envs import rules
 from envs.config import EnvConfig, ProblemConfig
@@ -70,6 +70,27 @@ def test_interchangeable_sub_claims_of_a_named_aggregator_look_the_same():
     scores = bob.responses(NetworkInput(ones, ones, -ones, ones * 0, z, torch.full((3, 4), -1)))[:, 2:]
     torch.testing.assert_close(scores[1], scores[0][[1, 0, 2, 3]])
     assert (scores[2] - scores[0][[2, 3, 0, 1]]).abs().max() > 1e-3
+
+
+def test_assignments_are_named_by_the_ones_in_each_class():
+    """or(and 2, parity 2) has two classes of two sub-claims, so 3 * 3 names; majority 3 after it 4 more, and the last
+    is that of no assignment yet: 14 together. Seven pairs have 3^7, which are too many."""
+    library = Game(EnvConfig(rho=5), ProblemConfig(aggregators=["or(and 2, parity 2)", "majority 3"])).library
+    facts = Facts(library, 2, 5.0)
+    z = torch.tensor(list(itertools.product((0, 1), repeat=4)))
+
+    def names(aggregator: int, z: torch.Tensor) -> list[int]:
+        ones = torch.ones(len(z), dtype=torch.long)
+        return facts.name(NetworkInput(ones, ones, -ones, aggregator * ones, z, torch.full_like(z, -1))).tolist()
+
+    pairs = dict(zip(map(tuple, z.tolist()), names(0, z), strict=True))
+    assert len(set(pairs.values())) == 9
+    for (a, b, c, d), name in pairs.items():
+        assert name == pairs[b, a, c, d] == pairs[a, b, d, c]
+    assert sorted(set(names(1, z[::2]))) == [9, 10, 11, 12]
+    assert set(names(1, torch.full_like(z, -1))) == {13} and facts.names == 14
+    wide = Game(EnvConfig(), ProblemConfig(aggregators=["threshold 1,1,2,2,3,3,4,4,5,5,6,6,7,7 >= 28"])).library
+    assert Facts(wide, 2, 3.0).names == 0
 
 
 @pytest.mark.parametrize("others", [[], OTHERS], ids=["by name", "by table"])
