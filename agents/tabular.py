@@ -261,7 +261,7 @@ class Sweep:
 
     def _root_reach(self) -> Tensor:
         """float64 (2 claimed, 2 truth): how often each root claim is met. Where Alice claims it herself, half of the
-        weight is on dealt claims, as in `MirrorDescent`: what is known about lies would wither else."""
+        weight is on dealt claims: what is known about lies would wither else."""
         if not self.board.game.free_root:
             return self.board.root
         return (self.policies.claims.T / 2 + self.board.root) / 2
