@@ -19,7 +19,9 @@ The networks see the written facts of an aggregator alone: never its sensitivity
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from itertools import accumulate
+from operator import mul
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -83,9 +85,7 @@ class Facts(nn.Module):
             if self.named:
                 claim[a, 6 + a] = 1
                 sub_claim[a, np.arange(f.width), 3 + classes[a]] = 1
-        self.names = 0
-        if self.named:
-            self._name_assignments(classes, width)
+        self._name_assignments(classes, width)
         self.depth, self.rho, self.width = depth, rho, width
         thresholds = [f.threshold for f in library.aggregators]
         totals = [max(sum(map(abs, f.weights)), 1) for f in library.aggregators]
@@ -106,20 +106,22 @@ class Facts(nn.Module):
                 self.register_buffer(name, value, persistent=False)
 
     def _name_assignments(self, classes: list[np.ndarray], width: int) -> None:
-        """Number them by how many ones there are in each class of sub-claims, if they are few."""
+        """Number them by how many ones there are in each class of sub-claims; all by 0 if they are many."""
         place, first = np.zeros((len(classes), width), np.int64), np.zeros(len(classes), np.int64)
-        total = 0
-        for a, part in enumerate(classes):
-            factors = np.cumprod([1, *(np.bincount(part) + 1)])
-            place[a, : len(part)], first[a] = factors[part], total
-            total += int(factors[-1])
-        if total <= NAMES:
-            self.names = total + 1  # the last is that of an assignment not finished
-            self.register_buffer("place", torch.tensor(place), persistent=False)
-            self.register_buffer("first", torch.tensor(first), persistent=False)
+        factors = [[1, *accumulate((np.bincount(part) + 1).tolist(), mul)] for part in classes]
+        total = sum(numbers[-1] for numbers in factors)
+        if self.named and total <= NAMES:
+            for a, (part, numbers) in enumerate(zip(classes, factors, strict=True)):
+                place[a, : len(part)] = np.array(numbers)[part]
+                first[a] = sum(before[-1] for before in factors[:a])
+        else:
+            total = 0
+        self.names = total + 1  # the last is that of an assignment not finished
+        self.register_buffer("place", torch.tensor(place), persistent=False)
+        self.register_buffer("first", torch.tensor(first), persistent=False)
 
     def name(self, seen: NetworkInput) -> Tensor:
-        """int64 (N,): the number of the assignment, where they have names."""
+        """int64 (N,): the number of the assignment, below `names`."""
         a, z = seen.aggregator.clamp(min=0), seen.assignment
         number = self.first[a] + (self.place[a] * z.clamp(min=0)).sum(-1)
         return torch.where((z >= 0).any(-1) & (seen.aggregator >= 0), number, self.names - 1)
@@ -189,7 +191,8 @@ class DebaterNetwork(nn.Module):
         super().__init__()
         self.facts = facts
         self.each_in = Shared(SUB_CLAIM_FEATURES, CLAIM_FEATURES, hidden)
-        self.names = nn.Embedding(facts.names, hidden) if facts.names else None
+        self.names = nn.Embedding(facts.names, hidden)
+        self.register_load_state_dict_pre_hook(_forget_names)
         self.mixes = nn.ModuleList(Shared(hidden, hidden + CLAIM_FEATURES, hidden) for _ in range(rounds))
         self.outs = nn.ModuleList(nn.Linear(hidden, hidden) for _ in range(rounds))
         self.norms = nn.ModuleList(nn.LayerNorm(hidden) for _ in range(rounds))
@@ -205,10 +208,7 @@ class DebaterNetwork(nn.Module):
     def features(self, seen: NetworkInput) -> tuple[Tensor, Tensor]:
         """What the heads read: of each sub-claim (N, Q, H) and of the claim (N, G)."""
         x, g, present = self.facts(seen)
-        h = self.each_in(x, g)
-        if self.names is not None:
-            h = h + self.names(self.facts.name(seen))[:, None, :]
-        h = h * present
+        h = (self.each_in(x, g) + self.names(self.facts.name(seen))[:, None, :]) * present
         if self.facts.tabled:
             table, read = self.facts.table(seen)
         for number, (mix, out, norm) in enumerate(zip(self.mixes, self.outs, self.norms, strict=True)):
@@ -217,6 +217,13 @@ class DebaterNetwork(nn.Module):
             if self.facts.tabled:
                 h = (h + self.tables[number](h, table, read, self.facts.bits)) * present
         return h, g
+
+
+def _forget_names(network: DebaterNetwork, saved: dict[str, Tensor], prefix: str, *_: Any) -> None:
+    """Of weights learned in a game that numbers its assignments otherwise: all are to be as one not finished."""
+    learned = saved.get(f"{prefix}names.weight")
+    if learned is not None and len(learned) not in (0, network.facts.names):
+        saved[f"{prefix}names.weight"] = learned[-1:].expand(network.facts.names, -1)
 
 
 class Shared(nn.Module):

@@ -90,7 +90,22 @@ def test_assignments_are_named_by_the_ones_in_each_class():
     assert sorted(set(names(1, z[::2]))) == [9, 10, 11, 12]
     assert set(names(1, torch.full_like(z, -1))) == {13} and facts.names == 14
     wide = Game(EnvConfig(), ProblemConfig(aggregators=["threshold 1,1,2,2,3,3,4,4,5,5,6,6,7,7 >= 28"])).library
-    assert Facts(wide, 2, 3.0).names == 0
+    assert Facts(wide, 2, 3.0).names == 1
+
+
+def test_weights_from_a_game_that_numbers_assignments_otherwise_know_none_by_name():
+    """Every assignment is then what one not finished was, the last of those numbered where the weights come from."""
+    learned, other = (
+        BobPolicy(Game(EnvConfig(rho=5), ProblemConfig(aggregators=[aggregator])), 8)
+        for aggregator in ("threshold 3,2,2,1,1 >= 5", "majority 3")
+    )
+    saved = learned.state_dict()
+    other.load_state_dict(saved)
+    vectors = other.network.names.weight
+    torch.testing.assert_close(vectors, learned.network.names.weight[-1:].expand(5, -1))
+    assert len(saved["network.names.weight"]) == 2 * 3 * 3 + 1
+    learned.load_state_dict(saved)
+    torch.testing.assert_close(learned.network.names.weight, saved["network.names.weight"])
 
 
 @pytest.mark.parametrize("others", [[], OTHERS], ids=["by name", "by table"])
