@@ -11,8 +11,10 @@ told apart from others depends on how many there are:
 - Among many it is their written facts that matter, which aggregators never met have too: weights and threshold, and
   for tables and compositions at most `TABLE_WIDTH` wide the truth table, which takes part in the exchange. A row of
   the table gathers the sub-claims by the bit it gives them, and gives back by the same bits, so that swapping
-  sub-claims swaps the table's columns with them. Once the sub-claims are answered a threshold's arithmetic is done for
-  the networks: how far the weighted sum is from turning, and each weight over that, in the places of the codes.
+  sub-claims swaps the table's columns with them. Once the sub-claims are answered all is seen from the answers: which
+  changes of them turn the output. To swap a sub-claim for its negation changes nothing then, so aggregators that
+  differ by that are one to the networks. Of a threshold they see how much of the weight that has to change each answer
+  brings, which is all that matters of it.
 
 The networks see the written facts of an aggregator alone: never its sensitivity, a cover or a block.
 """
@@ -95,6 +97,8 @@ class Facts(nn.Module):
         self.register_buffer("turning", torch.tensor(turning, dtype=torch.float32), persistent=False)
         by_table = not self.named and any(f.kind in KINDS[2:] for f in library.aggregators)
         self.tabled = by_table and width <= TABLE_WIDTH
+        turns = [self.tabled or t is not None for t in thresholds]
+        self.register_buffer("turns", torch.tensor(turns), persistent=False)
         self.register_buffer("sub_claim", torch.tensor(sub_claim, dtype=torch.float32), persistent=False)
         self.register_buffer("claim", torch.tensor(claim, dtype=torch.float32), persistent=False)
         if self.tabled:
@@ -132,47 +136,56 @@ class Facts(nn.Module):
         none = (seen.aggregator < 0)[:, None]
         facts = self.sub_claim[a] * ~none[:, :, None]
         z, y = seen.assignment, seen.truths
+        claim, claimed, truth = self.claim[a] * ~none, seen.claimed, seen.truth
+        if not self.named:
+            turned = (z >= 0).any(-1) & self.turns[a] & ~none[:, 0]
+            shares = self._shares(facts[:, :, 1], z, self.turning[a]) * turned[:, None]
+            aside, presence = torch.zeros_like(facts[:, :, :2]), facts[:, :, 2:3]
+            by_shares = torch.cat([aside, presence, shares[:, :, None], 0 * facts[:, :, 4:]], -1)
+            facts = torch.where(turned[:, None, None], by_shares, facts)
+            claim = claim * ~turned[:, None]
+            y = torch.where(turned[:, None] & (y >= 0), (y == z).long(), y)
+            z = torch.where(turned[:, None] & (z >= 0), 1, z)
+            truth = torch.where(turned & (truth >= 0), (truth == claimed).long(), truth)
+            claimed = torch.where(turned, 1, claimed)
         present, code = facts[:, :, 2:3], facts[:, :, 3:]
         known = torch.stack([z == 1, z == 0, y == 1, y == 0], -1).float()
         signs = known[:, :, 0::2] - known[:, :, 1::2]  # of z and of y: 1, -1, or 0 where not known
         level = seen.level.float()
         numbers = torch.stack(
             [
-                level / self.depth, 1 / (1 + level), seen.claimed.float(), (seen.truth == 1).float(),
-                (seen.truth == 0).float(), torch.full_like(level, 1 / self.rho), none[:, 0].float(),
+                level / self.depth, 1 / (1 + level), claimed.float(), (truth == 1).float(),
+                (truth == 0).float(), torch.full_like(level, 1 / self.rho), none[:, 0].float(),
             ], -1,
         )  # fmt: skip
-        claim = self.claim[a] * ~none
-        if not self.named:
-            distance, share = self._slack(facts[:, :, 1], z, self.turning[a], (z >= 0).any(-1) & ~none[:, 0])
-            facts = torch.cat([facts[:, :, :3], share[:, :, None], facts[:, :, 4:]], -1)
-            claim = torch.cat([claim[:, :6], distance[:, None], claim[:, 7:]], -1)
         x = torch.cat([facts, known * present, code * signs[:, :, :1], code * signs[:, :, 1:]], -1)
         return x, torch.cat([numbers, claim], -1), present
 
-    def _slack(self, weights: Tensor, z: Tensor, turning: Tensor, answered: Tensor) -> tuple[Tensor, Tensor]:
-        """How much weight has to change before a threshold's output does, (N,), and each sub-claim's part of it that a
-        change of its answer brings, (N, Q), at most 2; zeros where there is no threshold or no assignment."""
+    def _shares(self, weights: Tensor, z: Tensor, turning: Tensor) -> Tensor:
+        """What a change of each answer brings (N, Q) of the weight that has to change before a threshold's output
+        does, at most all of it; zeros where there is no threshold."""
         threshold, unit, there = turning.T
         total = (weights * z.clamp(min=0)).sum(-1)
         above = total > threshold - unit / 2
-        known = (there > 0) & answered
-        distance = torch.where(above, total - threshold + unit, threshold - total) * known
+        distance = torch.where(above, total - threshold + unit, threshold - total)
         moves = weights * (1 - 2 * z)  # what the sum gains by a change
         helps = torch.where(above[:, None], -moves, moves).clamp(min=0)
-        return distance, (helps / distance.clamp(min=1e-6)[:, None]).clamp(max=2) * known[:, None]
+        return (helps / distance.clamp(min=1e-6)[:, None]).clamp(max=1) * there[:, None]
 
     def table(self, seen: NetworkInput) -> tuple[Tensor, Tensor]:
         """The truth tables, float (N, 2^Q, 2), and which rows count, float (N, 2^Q, 1).
 
         Once the sub-claims are answered the table is read from there on: row B is the output after the answers in B
-        have changed. The columns are the output, and whether it is the bit claimed.
+        have changed. The columns are the output, and whether it is the bit claimed; once answered, both are the
+        latter.
         """
         a = seen.aggregator.clamp(min=0)
         codes = torch.arange(self.outputs.shape[1], device=a.device)
         start = (seen.assignment.clamp(min=0).float() @ self.powers).long()
         outputs = self.outputs[a[:, None], codes ^ start[:, None]]
-        columns = torch.stack([outputs, outputs == seen.claimed[:, None]], -1)
+        held = outputs == seen.claimed[:, None]
+        answered = (seen.assignment >= 0).any(-1)[:, None]
+        columns = torch.stack([torch.where(answered, held, outputs == 1), held], -1)
         return columns.float(), self.rows[a][:, :, None]
 
 

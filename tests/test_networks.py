@@ -60,6 +60,40 @@ def test_reordering_the_sub_claims_reorders_the_outputs(first, second, order):
     torch.testing.assert_close(alice.answers(at(1, moved))[:, list(order)], alice.answers(at(0, z)))
 
 
+NEGATED = [  # of the same claims: f(not z1, z2, ...), and not f(z1, z2, ...)
+    ("threshold 3,2,2,1,1 >= 5", "threshold -3,2,2,1,1 >= 2", "threshold -3,-2,-2,-1,-1 >= -4"),
+    ("table 01101000", "table 10000110", "table 10010111"),
+]
+
+
+@pytest.mark.parametrize(("f", "of_negated", "negated"), NEGATED)
+def test_among_many_aggregators_negation_changes_nothing_once_all_is_answered(f, of_negated, negated):
+    """What can be flipped is the same, whether a sub-claim or the claim is put one way or as its negation."""
+    game = Game(EnvConfig(rho=5), ProblemConfig(aggregators=[f, of_negated, negated, *OTHERS]), torch)
+    library = game.library
+    torch.manual_seed(0)
+    alice, bob = AlicePolicy(game, 32), BobPolicy(game, 32)
+    q = library.aggregators[0].width
+    z = torch.tensor(list(itertools.product((0, 1), repeat=q)))
+    z = torch.cat([z, torch.full((len(z), game.width - q), -1)], 1)
+    turned = z.clone()
+    turned[:, 0] = 1 - z[:, 0]
+    codes = (z[:, :q] @ 2 ** torch.arange(q - 1, -1, -1)) << (game.width - q)
+
+    def at(aggregator: int, z: torch.Tensor, claimed: torch.Tensor, lied: int) -> NetworkInput:
+        a = torch.full((len(z),), aggregator)
+        return NetworkInput(torch.ones_like(a), claimed, claimed ^ lied, a, z, torch.full_like(z, -1))
+
+    claimed = library.outputs[0, codes].long()
+    for policy in (lambda seen: bob.responses(seen)[:, : 2 + q], lambda seen: alice.lies(seen)[:, :q]):
+        ours = policy(at(0, z, claimed, 1))
+        torch.testing.assert_close(policy(at(1, turned, claimed, 1)), ours)
+        torch.testing.assert_close(policy(at(2, z, 1 - claimed, 1)), ours)
+        assert ours.std(0).min() > 1e-4  # the assignment matters, so the comparisons above say something
+    told = alice.lies(at(0, z, claimed, 1)) - alice.lies(at(0, z, claimed, 0))
+    assert told.abs().max() > 1e-4  # and so does whether the claim is true
+
+
 def test_interchangeable_sub_claims_of_a_named_aggregator_look_the_same():
     """Swapping sub-claims that the aggregator does not tell apart swaps the outputs; swapping others does not."""
     game = Game(EnvConfig(rho=5), ProblemConfig(aggregators=["or(and 2, parity 2)"]), torch)
