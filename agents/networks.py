@@ -14,9 +14,10 @@ told apart from others depends on how many there are:
   sub-claims swaps the table's columns with them. Once the sub-claims are answered all is seen from the answers: which
   changes of them turn the output. To swap a sub-claim for its negation changes nothing then, so aggregators that
   differ by that are one to the networks. Of a threshold they see how much of the weight that has to change each answer
-  brings, which is all that matters of it.
+  brings, which is all that matters of it; those that bring nothing they do not see.
 
-The networks see the written facts of an aggregator alone: never its sensitivity, a cover or a block.
+The networks see the written facts of an aggregator alone: never its sensitivity, a cover or a block. They see rho
+beside a few; among many, whose networks may be taken to other games, they would make of another rho what chance has it.
 """
 
 from __future__ import annotations
@@ -140,8 +141,9 @@ class Facts(nn.Module):
         if not self.named:
             turned = (z >= 0).any(-1) & self.turns[a] & ~none[:, 0]
             shares = self._shares(facts[:, :, 1], z, self.turning[a]) * turned[:, None]
-            aside, presence = torch.zeros_like(facts[:, :, :2]), facts[:, :, 2:3]
-            by_shares = torch.cat([aside, presence, shares[:, :, None], 0 * facts[:, :, 4:]], -1)
+            presence = facts[:, :, 2] * (shares > 0) if not self.tabled else facts[:, :, 2]
+            by_shares = torch.stack([torch.zeros_like(shares)] * 2 + [presence, shares], -1)
+            by_shares = nn.functional.pad(by_shares, (0, CODES - 1))
             facts = torch.where(turned[:, None, None], by_shares, facts)
             claim = claim * ~turned[:, None]
             y = torch.where(turned[:, None] & (y >= 0), (y == z).long(), y)
@@ -155,7 +157,7 @@ class Facts(nn.Module):
         numbers = torch.stack(
             [
                 level / self.depth, 1 / (1 + level), claimed.float(), (truth == 1).float(),
-                (truth == 0).float(), torch.full_like(level, 1 / self.rho), none[:, 0].float(),
+                (truth == 0).float(), torch.full_like(level, self.named / self.rho), none[:, 0].float(),
             ], -1,
         )  # fmt: skip
         x = torch.cat([facts, known * present, code * signs[:, :, :1], code * signs[:, :, 1:]], -1)
