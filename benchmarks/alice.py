@@ -1,6 +1,6 @@
 """Whether Alice learns to choose her decomposition, to answer truthfully and to lie well.
 
-    python -m benchmarks.alice [--seeds 0 1 2] [--jobs 2] [--json PATH]
+    python -m benchmarks.alice [--bobs lp learned] [--seeds 0 1 2] [--json PATH] [--figure PATH]
 
 At every claim she has a menu of four candidate decompositions, stable ones and unstable ones, with truths drawn by the
 random oracle. She learns against LP Bob, or beside a Bob who learns. On true claims she should take a stable candidate,
@@ -15,12 +15,13 @@ import os
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from agents.learner_config import LearnerConfig
-from benchmarks.runs import best_catch, choice, in_parallel, markdown, options, parsed, shown, train
+from benchmarks.runs import best_catch, choice, dots, each_seed, in_parallel, markdown, options, parsed, shown, train
 from envs.config import EnvConfig, ProblemConfig
 from fbs.command import give
 
@@ -72,8 +73,9 @@ def stable_choices(game: Any, alice: Any, bob: Any, seed: int) -> float:
 def printed(runs: list[dict[str, Any]]) -> str:
     """The table, in Markdown."""
     columns = [
-        "Alice learned against", "true claims: wins against LP Bob", "least", "picks a stable candidate",
-        "stable on offer", "false claims: caught by LP Bob", "her best answer to him", "largest difference",
+        "Alice learned against", "true claims: wins against LP Bob", "each seed", "picks a stable candidate",
+        "stable on offer", "false claims: caught by LP Bob", "each seed", "her best answer to him",
+        "largest difference",
     ]  # fmt: skip
     rows = []
     for bob in dict.fromkeys(run["bob"] for run in runs):
@@ -81,19 +83,38 @@ def printed(runs: list[dict[str, Any]]) -> str:
         column = {key: [run[key] for run in mine] for key in mine[0]}
         off = max(abs(run["caught"] - run["least"]) for run in mine)
         rows.append([
-            BOBS[bob], shown(column["true_wins"], 4), f"{min(column['true_wins']):.4f}", shown(column["stable"], 4),
-            f"{np.mean(column['on_offer']):.3f}", shown(column["caught"], 4), f"{np.mean(column['least']):.4f}",
+            BOBS[bob], shown(column["true_wins"], 4), each_seed(column["true_wins"], 4), shown(column["stable"], 4),
+            f"{np.mean(column['on_offer']):.3f}", shown(column["caught"], 4), each_seed(column["caught"], 4),
+            f"{np.mean(column['least']):.4f}",
             f"{off:.4f}",
         ])  # fmt: skip
     return markdown(columns, rows)
 
 
+def figure(runs: list[dict[str, Any]], path: Path) -> None:
+    """What every Alice does on true claims, and how often LP Bob catches her false ones."""
+    names = {
+        "true_wins": "true claims: wins",
+        "stable": "true claims: picks a stable one",
+        "caught": "false claims: caught",
+    }
+    rows: dict[str, dict[str, list[float]]] = {name: {} for name in names.values()}
+    for run in runs:
+        for key, name in names.items():
+            rows[name].setdefault(f"learned against {BOBS[run['bob']]}", []).append(run[key])
+        rows[names["caught"]].setdefault("her best answer to him", []).append(run["least"])
+    dots({"probability, against LP Bob": rows}, {}, path)
+
+
 def main() -> int:
     parser = options(__doc__)
     choice(parser, "--bobs", BOBS)
+    parser.add_argument("--figure", type=Path, metavar="PATH")
     given = parsed(parser)
     runs = in_parallel(learn, [(bob, seed) for bob in given.bobs for seed in given.seeds], given.jobs)
     give(runs, printed(runs), given.json)
+    if given.figure:
+        figure(runs, given.figure)
     return 0
 
 

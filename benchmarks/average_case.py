@@ -1,6 +1,6 @@
 """Average case against worst case: what a Bob gains who learns where truths are drawn, and what it costs elsewhere.
 
-    python -m benchmarks.average_case [--seeds 0 1 2] [--jobs 2] [--json PATH]
+    python -m benchmarks.average_case [--games NAME ...] [--seeds 0 1 2] [--json PATH] [--figure PATH]
 
 With the random oracle the sub-claims' truths are drawn before Alice answers; with the adversarial one she chooses them
 as she lies. A Bob is trained under either, and both of them, LP Bob and a Bob who samples uniformly are measured
@@ -14,10 +14,11 @@ import os
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import sys
+from pathlib import Path
 from typing import Any
 
 from agents.learner_config import LearnerConfig
-from benchmarks.runs import best_catch, choice, in_parallel, markdown, options, parsed, shown, train
+from benchmarks.runs import best_catch, choice, dots, each_seed, in_parallel, markdown, options, parsed, shown, train
 from envs.config import EnvConfig, ProblemConfig
 from fbs.command import give
 
@@ -53,23 +54,35 @@ def learn(name: str, seed: int) -> list[dict[str, Any]]:
 def printed(rows: list[dict[str, Any]]) -> str:
     """The table, in Markdown."""
     columns = [
-        "game", "Bob", "catches the best Alice: random oracle", "least seed", "adversarial oracle", "least seed"
+        "game", "Bob", "catches the best Alice: random oracle", "each seed", "adversarial oracle", "each seed"
     ]  # fmt: skip
     cells = []
     for name, bob in dict.fromkeys((row["name"], row["bob"]) for row in rows):
         mine = [row["catch"] for row in rows if (row["name"], row["bob"]) == (name, bob)]
         drawn, chosen = ([catch[oracle] for catch in mine] for oracle in ORACLES)
-        cells.append([name, bob, shown(drawn), f"{min(drawn):.3f}", shown(chosen), f"{min(chosen):.3f}"])
+        cells.append([name, bob, shown(drawn), each_seed(drawn), shown(chosen), each_seed(chosen)])
     return markdown(columns, cells)
+
+
+def figure(rows: list[dict[str, Any]], path: Path) -> None:
+    """Every Bob's catch under each oracle."""
+    panels: dict[str, Any] = {f"catches the best Alice, {oracle} oracle": {} for oracle in ORACLES}
+    for row in rows:
+        for panel, oracle in zip(panels.values(), ORACLES, strict=True):
+            panel.setdefault(row["name"], {}).setdefault(row["bob"], []).append(row["catch"][oracle])
+    dots(panels, {}, path)
 
 
 def main() -> int:
     parser = options(__doc__)
     choice(parser, "--games", GAMES)
+    parser.add_argument("--figure", type=Path, metavar="PATH")
     given = parsed(parser)
     found = in_parallel(learn, [(name, seed) for name in given.games for seed in given.seeds], given.jobs)
     rows = [row for run in found for row in run]
     give(rows, printed(rows), given.json)
+    if given.figure:
+        figure(rows, given.figure)
     return 0
 
 

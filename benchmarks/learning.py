@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from agents.learner_config import LearnerConfig
-from benchmarks.runs import choice, in_parallel, markdown, options, parsed, shown, train
+from benchmarks.runs import choice, dots, each_seed, in_parallel, markdown, options, parsed, shown, train
 from envs.config import EnvConfig, ProblemConfig
 from fbs.command import give
 
@@ -85,22 +85,24 @@ def _row(name: str, runs: list[dict[str, Any]]) -> list[str]:
     runs = [run for run in runs if run["name"] == name]
     means = [run["catch_ratio"]["mean"] for run in runs]
     errors = [_most(run["challenge_errors"][kind] for run in runs) for kind in ("stable", "unstable")]
-    lies_worth = 2 * EnvConfig().p_false * runs[0]["game_value"]  # to catch, in reward
-    exploited = [_most((run["exploitability"][side] for run in runs), lies_worth) for side in ("alice", "bob")]
+    exploited = [
+        _most((run["exploitability"][side] for run in runs), _lies_worth(runs[0])) for side in ("alice", "bob")
+    ]
     return [
-        name, shown(means), _list(means), f"{min(run['catch_ratio']['min'] for run in runs):.3f}",
-        _list([run["worst_case_catch"] / run["game_value"] for run in runs]), f"{0.97 ** runs[0]['depth']:.3f}",
+        name, shown(means), each_seed(means), f"{min(run['catch_ratio']['min'] for run in runs):.3f}",
+        each_seed([run["worst_case_catch"] / run["game_value"] for run in runs]), f"{0.97 ** runs[0]['depth']:.3f}",
         ", ".join(_number(error, 4) for error in errors), ", ".join(_number(share, 3) for share in exploited),
         f"{max(run['cpu_seconds'] for run in runs):.0f}",
     ]  # fmt: skip
 
 
+def _lies_worth(run: dict[str, Any]) -> float:
+    """What catching them is, in reward: 2 p V."""
+    return 2 * EnvConfig().p_false * run["game_value"]
+
+
 def _most(values: Iterable[float | None], unit: float = 1.0) -> float | None:
     return max((value / unit for value in values if value is not None), default=None)
-
-
-def _list(values: list[float]) -> str:
-    return " ".join(f"{value:.3f}" for value in values)
 
 
 def _number(value: float | None, digits: int) -> str:
@@ -108,24 +110,23 @@ def _number(value: float | None, digits: int) -> str:
 
 
 def figure(runs: list[dict[str, Any]], path: Path) -> None:
-    """A dot for each run: its mean catch ratio, game by game."""
-    from matplotlib.figure import Figure
-
-    names = list(dict.fromkeys(run["name"] for run in runs))
-    drawing = Figure(figsize=(7.5, 0.36 * len(names) + 1.2), layout="constrained")
-    axes = drawing.subplots()
-    for run in runs:
-        place = names.index(run["name"])
-        axes.plot(run["catch_ratio"]["min"], place, "|", color="#e8963a", markersize=11, markeredgewidth=2)
-        axes.plot(run["catch_ratio"]["mean"], place, "o", color="#1f7a74", alpha=0.75)
-    axes.plot([], [], "o", color="#1f7a74", label="mean over the assignments, a dot a seed")
-    axes.plot([], [], "|", color="#e8963a", markeredgewidth=2, label="the lowest assignment")
-    axes.axvline(1, color="#333333", linewidth=1, label="the linear program")
-    axes.axvline(0.95, color="#999999", linewidth=1, linestyle=":", label="0.95")
-    axes.set(yticks=range(len(names)), yticklabels=names, xlabel="catch ratio of the learned Bob", xlim=(None, 1.02))
-    axes.invert_yaxis()
-    axes.legend(loc="lower left", fontsize=8)
-    drawing.savefig(path, dpi=150)
+    """Of every run its catch ratios, what Bob guarantees, and what either could be exploited for."""
+    ratios, shares, exploited = ("catch ratio", "worst-case catch / game value", "exploitability / 2pV")
+    panels: dict[str, Any] = {ratios: {}, shares: {}, exploited: {}}
+    for name in dict.fromkeys(run["name"] for run in runs):
+        mine = [run for run in runs if run["name"] == name]
+        panels[ratios][name] = {
+            f"{kind} of the assignments": [run["catch_ratio"][key] for run in mine]
+            for kind, key in (("mean", "mean"), ("lowest", "min"))
+        }
+        panels[shares][name] = {"whole game": [run["worst_case_catch"] / run["game_value"] for run in mine]}
+        panels[exploited][name] = {
+            side: [
+                run["exploitability"][key] / _lies_worth(run) for run in mine if run["exploitability"][key] is not None
+            ]
+            for side, key in (("of Alice", "alice"), ("of Bob", "bob"))
+        }
+    dots(panels, {ratios: 0.95, exploited: 0.05}, path)
 
 
 def main() -> int:

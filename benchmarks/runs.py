@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -100,6 +101,41 @@ def markdown(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     return "\n".join([head, "|---" * len(columns) + "|", *body])
 
 
+Panels = Mapping[str, Mapping[str, Mapping[str, Sequence[float]]]]  # by title, row and kind: a value for each seed
+
+
+def dots(panels: Panels, lines: Mapping[str, float], path: Path) -> None:
+    """A figure with all runs in it: a dot for each seed's value, row by row, coloured by kind, panel beside panel.
+
+    Args:
+        panels: What is drawn; panels share their rows.
+        lines: Of some panels, a value to compare with.
+        path: Where the picture goes.
+    """
+    from matplotlib.figure import Figure
+
+    rows = list(dict.fromkeys(row for panel in panels.values() for row in panel))
+    kinds = list(dict.fromkeys(kind for panel in panels.values() for row in panel.values() for kind in row))
+    size = (3.2 + 3.4 * len(panels), 0.36 * len(rows) + 1.2 + 0.2 * len(kinds))
+    drawing = Figure(figsize=size, layout="constrained")
+    for axes, (title, panel) in zip(drawing.subplots(1, len(panels), squeeze=False)[0], panels.items(), strict=True):
+        for row, values in panel.items():
+            for kind, each in values.items():
+                number = kinds.index(kind)
+                place = rows.index(row) + 0.5 * ((number + 0.5) / len(kinds) - 0.5)
+                axes.plot(each, [place] * len(each), "os^Dv"[number % 5], color=f"C{number}", alpha=0.7, markersize=5)
+        if title in lines:
+            axes.axvline(lines[title], color="#999999", linewidth=1, linestyle=":")
+        axes.set(xlabel=title, yticks=range(len(rows)), ylim=(len(rows) - 0.5, -0.5))
+        axes.set_yticklabels(rows if axes.get_subplotspec().is_first_col() else [])
+        axes.grid(axis="y", color="#eeeeee")
+        axes.set_axisbelow(True)
+    for number, kind in enumerate(kinds):
+        drawing.axes[0].plot([], [], "os^Dv"[number % 5], color=f"C{number}", label=kind)
+    drawing.legend(loc="outside lower center", ncols=len(kinds), fontsize=8)
+    drawing.savefig(path, dpi=150)
+
+
 def best_catch(game: Any, bob: Any) -> float:
     """How often a false root claim is caught when Alice answers Bob best, by this game's own oracle."""
     from agents.exact import best_response_alice
@@ -112,6 +148,11 @@ def interval(values: np.ndarray) -> tuple[float, float]:
     """Student's 95% interval of the mean of independent seeds; NaN for one alone."""
     half = student.ppf(0.975, len(values) - 1) * values.std(ddof=1) / len(values) ** 0.5 if len(values) > 1 else np.nan
     return values.mean() - half, values.mean() + half
+
+
+def each_seed(values: Iterable[float], digits: int = 3) -> str:
+    """The seeds' values one after the other, as a table has them."""
+    return " ".join(f"{value:.{digits}f}" for value in values)
 
 
 def shown(values: Any, digits: int = 3) -> str:
