@@ -14,14 +14,16 @@ told apart from others depends on how many there are:
   sub-claims swaps the table's columns with them. Once the sub-claims are answered all is seen from the answers: which
   changes of them turn the output. To swap a sub-claim for its negation changes nothing then, so aggregators that
   differ by that are one to the networks. Of a threshold they see how much of the weight that has to change each answer
-  brings, which is all that matters of it; those that bring nothing they do not see.
+  brings, which is all that matters to a lie; answers that bring nothing they do not see, unless their truth is known.
 
 The networks see the written facts of an aggregator alone: never its sensitivity, a cover or a block. They see rho
 beside a few; among many, whose networks may be taken to other games, they would make of another rho what chance has it.
+The networks of few cannot read many, nor the other way round: such weights are refused.
 """
 
 from __future__ import annotations
 
+import zlib
 from itertools import accumulate
 from operator import mul
 from typing import Any, NamedTuple
@@ -89,7 +91,7 @@ class Facts(nn.Module):
                 claim[a, 6 + a] = 1
                 sub_claim[a, np.arange(f.width), 3 + classes[a]] = 1
         self._name_assignments(classes, width)
-        self.depth, self.rho, self.width = depth, rho, width
+        self.depth, self.rho, self.width, self.aggregators = depth, rho, width, library.aggregators
         thresholds = [f.threshold for f in library.aggregators]
         totals = [max(sum(map(abs, f.weights)), 1) for f in library.aggregators]
         turning = [
@@ -141,7 +143,9 @@ class Facts(nn.Module):
         if not self.named:
             turned = (z >= 0).any(-1) & self.turns[a] & ~none[:, 0]
             shares = self._shares(facts[:, :, 1], z, self.turning[a]) * turned[:, None]
-            presence = facts[:, :, 2] * (shares > 0) if not self.tabled else facts[:, :, 2]
+            presence = facts[:, :, 2]
+            if not self.tabled:
+                presence = presence * ((shares > 0) | (y >= 0))
             by_shares = torch.stack([torch.zeros_like(shares)] * 2 + [presence, shares], -1)
             by_shares = nn.functional.pad(by_shares, (0, CODES - 1))
             facts = torch.where(turned[:, None, None], by_shares, facts)
@@ -157,7 +161,7 @@ class Facts(nn.Module):
         numbers = torch.stack(
             [
                 level / self.depth, 1 / (1 + level), claimed.float(), (truth == 1).float(),
-                (truth == 0).float(), torch.full_like(level, self.named / self.rho), none[:, 0].float(),
+                (truth == 0).float(), torch.full_like(level, 1 / self.rho if self.named else 0.0), none[:, 0].float(),
             ], -1,
         )  # fmt: skip
         x = torch.cat([facts, known * present, code * signs[:, :, :1], code * signs[:, :, 1:]], -1)
@@ -207,7 +211,9 @@ class DebaterNetwork(nn.Module):
         self.facts = facts
         self.each_in = Shared(SUB_CLAIM_FEATURES, CLAIM_FEATURES, hidden)
         self.names = nn.Embedding(facts.names, hidden)
-        self.register_load_state_dict_pre_hook(_forget_names)
+        digest = zlib.crc32("; ".join(map(str, facts.aggregators)).encode())
+        self.register_buffer("learned_on", torch.tensor([int(facts.named), digest]))
+        self.register_load_state_dict_pre_hook(_carry_over)
         self.mixes = nn.ModuleList(Shared(hidden, hidden + CLAIM_FEATURES, hidden) for _ in range(rounds))
         self.outs = nn.ModuleList(nn.Linear(hidden, hidden) for _ in range(rounds))
         self.norms = nn.ModuleList(nn.LayerNorm(hidden) for _ in range(rounds))
@@ -234,11 +240,18 @@ class DebaterNetwork(nn.Module):
         return h, g
 
 
-def _forget_names(network: DebaterNetwork, saved: dict[str, Tensor], prefix: str, *_: Any) -> None:
-    """Of weights learned in a game that numbers its assignments otherwise: all are to be as one not finished."""
-    learned = saved.get(f"{prefix}names.weight")
-    if learned is not None and len(learned) not in (0, network.facts.names):
-        saved[f"{prefix}names.weight"] = learned[-1:].expand(network.facts.names, -1)
+def _carry_over(network: DebaterNetwork, saved: dict[str, Tensor], prefix: str, *others: Any) -> None:
+    """Make weights fit that may come from another library: assignments named there are as ones not finished here.
+
+    Adds an error to those of `load_state_dict` where one library is known by name and the other is not.
+    """
+    named, names, here = f"{prefix}learned_on", f"{prefix}names.weight", network.learned_on
+    if not {named, names} <= saved.keys() or torch.equal(saved[named].cpu(), here.cpu()):
+        return
+    if saved[named][0] != here[0]:
+        others[-1].append("the weights know aggregators by name and this library's have none, or the other way round")
+    saved[names] = saved[names][-1:].expand(network.facts.names, -1)
+    saved[named] = here
 
 
 class Shared(nn.Module):

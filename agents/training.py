@@ -96,8 +96,8 @@ def learned_players(config: TrainConfig, checkpoint: dict[str, Any], game: Game)
         if "path" in checkpoint:
             restore(new_learner(config, training_game(config)), checkpoint)
         raise ConfigError(
-            "problem: these networks learned with truth tables to read and this game has none, or the other way round; "
-            "let them play the game they learned"
+            "problem: these networks know aggregators otherwise than this game needs: few by name, many by weights "
+            "or by truth tables; let them play the game they learned"
         ) from None
     return learner.players()
 

@@ -2,7 +2,7 @@
 
     python -m benchmarks.generalist [--families threshold table] [--seeds 0 1 2] [--json PATH] [--figure PATH]
 
-Trains the default learner at depth 1 on 64 random weighted thresholds of width 7 and measures its Bob exactly on 64
+Trains the learner `distilled` at depth 1 on 64 random weighted thresholds of width 7 and measures its Bob exactly on 64
 others, and on thresholds of widths 5 and 9, which he was not trained on; then the same for random truth tables of width
 5. Beside him stand a Bob that was not trained and one that samples uniformly. A run takes about ten minutes of one
 core.

@@ -94,6 +94,30 @@ def test_among_many_aggregators_negation_changes_nothing_once_all_is_answered(f,
     assert told.abs().max() > 1e-4  # and so does whether the claim is true
 
 
+def test_among_many_aggregators_idle_answers_show_where_their_truth_is_known():
+    """majority 5 at 11100 turns by a one alone, so a lie at a zero changes nothing, but is one; and rho is not seen."""
+    many = ["majority 5", "and 4", *OTHERS]
+    games = [Game(EnvConfig(rho=rho, oracle="random"), ProblemConfig(aggregators=many), torch) for rho in (4, 5)]
+    torch.manual_seed(0)
+    bob = BobPolicy(games[0], 32)
+    ones = torch.ones(4, dtype=torch.long)
+    z = torch.tensor([[1, 1, 1, 0, 0]]).repeat(4, 1)
+    y = torch.tensor([[1, 1, 1, 0, 0], [1, 1, 1, 1, 0], [0, 1, 1, 0, 0], [-1] * 5])
+    seen = NetworkInput(ones, ones, ones, 0 * ones, z, y)
+    found = bob.responses(seen)
+    for row in (1, 2):
+        assert (found[row] - found[0]).abs().max() > 1e-4
+    torch.testing.assert_close(found[3, 5], found[3, 6])
+    assert (found[3, 2] - found[3, 5]).abs() > 1e-4
+    mirrored = NetworkInput(ones, 0 * ones, 0 * ones, 0 * ones, 1 - z, torch.where(y < 0, y, 1 - y))
+    torch.testing.assert_close(
+        bob.responses(mirrored), found
+    )  # all negated: truths turn with the answers
+    other = BobPolicy(games[1], 32)
+    other.load_state_dict(bob.state_dict())
+    torch.testing.assert_close(other.responses(seen), found)
+
+
 def test_interchangeable_sub_claims_of_a_named_aggregator_look_the_same():
     """Swapping sub-claims that the aggregator does not tell apart swaps the outputs; swapping others does not."""
     game = Game(EnvConfig(rho=5), ProblemConfig(aggregators=["or(and 2, parity 2)"]), torch)
@@ -138,6 +162,15 @@ def test_weights_from_a_game_that_numbers_assignments_otherwise_know_none_by_nam
     vectors = other.network.names.weight
     torch.testing.assert_close(vectors, learned.network.names.weight[-1:].expand(5, -1))
     assert len(saved["network.names.weight"]) == 2 * 3 * 3 + 1
+    alike = BobPolicy(Game(EnvConfig(rho=5), ProblemConfig(aggregators=["threshold 1,3,3,2,2 >= 6"])), 8)
+    alike.load_state_dict(saved)  # as many names, for other assignments
+    torch.testing.assert_close(alike.network.names.weight, vectors[:1].expand(19, -1))
+    many = BobPolicy(
+        Game(EnvConfig(rho=5), ProblemConfig(aggregators=["threshold 3,2,2,1,1 >= 5", *OTHERS, "and 4"])), 8
+    )
+    for ours, theirs in ((many, saved), (learned, many.state_dict())):
+        with pytest.raises(RuntimeError, match="by name"):
+            ours.load_state_dict(theirs)
     learned.load_state_dict(saved)
     torch.testing.assert_close(learned.network.names.weight, saved["network.names.weight"])
 
