@@ -110,9 +110,7 @@ def test_among_many_aggregators_idle_answers_show_where_their_truth_is_known():
     torch.testing.assert_close(found[3, 5], found[3, 6])
     assert (found[3, 2] - found[3, 5]).abs() > 1e-4
     mirrored = NetworkInput(ones, 0 * ones, 0 * ones, 0 * ones, 1 - z, torch.where(y < 0, y, 1 - y))
-    torch.testing.assert_close(
-        bob.responses(mirrored), found
-    )  # all negated: truths turn with the answers
+    torch.testing.assert_close(bob.responses(mirrored), found)  # all negated: truths turn with the answers
     other = BobPolicy(games[1], 32)
     other.load_state_dict(bob.state_dict())
     torch.testing.assert_close(other.responses(seen), found)
