@@ -221,6 +221,13 @@ class DebaterNetwork(nn.Module):
         self.whole = nn.Sequential(nn.Linear(hidden + CLAIM_FEATURES, hidden), nn.GELU(), nn.Linear(hidden, whole))
         self.each = nn.Linear(hidden, each)
 
+    def silenced(self) -> DebaterNetwork:
+        """The same with outputs that are all 0 until something is learned."""
+        for head in (self.whole[-1], self.each):
+            nn.init.zeros_(head.weight)
+            nn.init.zeros_(head.bias)
+        return self
+
     def forward(self, seen: NetworkInput) -> tuple[Tensor, Tensor]:
         """Outputs of the claim (N, whole) and of each sub-claim (N, Q, each)."""
         h, g = self.features(seen)
@@ -269,7 +276,8 @@ class Shared(nn.Module):
 class TableExchange(nn.Module):
     """One exchange between sub-claims and the rows of a truth table, unchanged when both are reordered together.
 
-    The rows' features are few and their nonlinearity cheap, since there are 2^Q of them for each position.
+    A row hears of the rows whose ones are among its own, since whether a block of flips is minimal depends on the
+    blocks within it. The rows' features are few and their nonlinearity cheap: there are 2^Q of them for each position.
     """
 
     def __init__(self, hidden: int) -> None:
@@ -277,10 +285,13 @@ class TableExchange(nn.Module):
         size = max(8, hidden // 4)
         self.gather_one, self.gather_zero = nn.Linear(hidden, size), nn.Linear(hidden, size)
         self.output = nn.Linear(2, size)
+        self.own, self.below = nn.Linear(size, size), nn.Linear(size, size, bias=False)
         self.give_one, self.give_zero = nn.Linear(size, hidden), nn.Linear(size, hidden)
 
     def forward(self, h: Tensor, table: Tensor, read: Tensor, bits: Tensor) -> Tensor:
         """Changes (N, Q, H) to the sub-claims' features h (N, Q, H); bits float (2^Q, Q), the rest `Facts.table`'s."""
         rows = bits @ self.gather_one(h) + (1 - bits) @ self.gather_zero(h)
-        rows = torch.relu(rows / 2 + self.output(table)) * read / 8
+        rows = torch.relu(rows / 2 + self.output(table)) * read
+        within = ((bits @ (1 - bits).T) == 0).float() - torch.eye(len(bits), device=bits.device)
+        rows = torch.relu(self.own(rows) + self.below(within.T @ rows) / 2) * read / 8
         return self.give_one(bits.T @ rows) + self.give_zero((1 - bits).T @ rows)

@@ -6,9 +6,11 @@ reaches, as closely as one likes, every profile of how often each sub-claim is a
 decides Bob's payoff. Bob's responses are a softmax of one score each.
 
 Where Alice knows the truths (the random oracle) a profile is not enough: to answer four of five like sub-claims by 1
-may be best, three being too sensitive and five one lie too many, and flips alike cannot say "four". Her answers' scores
-then have two more terms, in the squares of how many ones there are and of how much they weigh; where assignments are
-too many to list (claim trees with wide aggregators) she does without.
+may be best, three being too sensitive and five one lie too many, and flips alike cannot say "four". There a small
+network scores each assignment as a whole beside them; where assignments are too many to list (claim trees with wide
+aggregators) she does without.
+
+All scores start at 0, so that play starts uniform. Random ones would favour some claims before anything is known.
 """
 
 from __future__ import annotations
@@ -35,9 +37,9 @@ class AlicePolicy(nn.Module):
 
     def __init__(self, game: Game, hidden: int) -> None:
         super().__init__()
-        self.network = DebaterNetwork(Facts(game.library, game.depth, game.env.rho), hidden, whole=2, each=2)
-        self.curved = not game.adversarial
-        self.curvature = nn.Parameter(torch.zeros(2, hidden + CLAIM_FEATURES))
+        facts = Facts(game.library, game.depth, game.env.rho)
+        self.network = DebaterNetwork(facts, hidden, whole=2, each=2).silenced()
+        self.joint = None if game.adversarial or not game.library.tabulated else JointScores(hidden)
 
     def candidates(self, seen: NetworkInput) -> Tensor:
         """A score for each candidate decomposition (N,)."""
@@ -56,15 +58,27 @@ class AlicePolicy(nn.Module):
         """Scores (N, 2^Q) of all assignments, bits float (2^Q, Q)."""
         h, g = self.network.features(seen)
         scores = self.network.each(h)[:, :, ANSWER_SCORE] @ bits.T
-        if not self.curved:
-            return scores
-        curvature = torch.cat([h.sum(1) / 4, g], -1) @ self.curvature.T
-        weights = self.network.facts.sub_claim[seen.aggregator.clamp(min=0)][:, :, 1]  # they sum to 4 at most
-        return scores + curvature[:, :1] * bits.sum(-1).square() + curvature[:, 1:] * (weights @ bits.T).square()
+        return scores if self.joint is None else scores + self.joint(h, g, bits)
 
     def lies(self, seen: NetworkInput) -> Tensor:
         """The log-odds (N, Q) that each answer is a lie, before the condition."""
         return self.network(seen)[1][:, :, LIE_SCORE]
+
+
+class JointScores(nn.Module):
+    """Scores of whole assignments, read from the sum of what their ones look like; 0 until something is learned."""
+
+    def __init__(self, hidden: int) -> None:
+        super().__init__()
+        self.ones, self.claim = nn.Linear(hidden, hidden), nn.Linear(CLAIM_FEATURES, hidden, bias=False)
+        self.score = nn.Linear(hidden, 1)
+        nn.init.zeros_(self.score.weight)
+        nn.init.zeros_(self.score.bias)
+
+    def forward(self, h: Tensor, g: Tensor, bits: Tensor) -> Tensor:
+        """(N, 2^Q), from the sub-claims' features h (N, Q, H), the claim's g (N, G) and bits float (2^Q, Q)."""
+        read = bits @ self.ones(h) + self.claim(g)[:, None, :]
+        return self.score(nn.functional.gelu(read))[:, :, 0]
 
 
 class BobPolicy(nn.Module):
@@ -72,7 +86,8 @@ class BobPolicy(nn.Module):
 
     def __init__(self, game: Game, hidden: int) -> None:
         super().__init__()
-        self.network = DebaterNetwork(Facts(game.library, game.depth, game.env.rho), hidden, whole=2, each=1)
+        facts = Facts(game.library, game.depth, game.env.rho)
+        self.network = DebaterNetwork(facts, hidden, whole=2, each=1).silenced()
 
     def responses(self, seen: NetworkInput) -> Tensor:
         """Scores (N, 2 + Q); unmasked."""

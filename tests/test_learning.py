@@ -7,6 +7,7 @@ import dataclasses
 import numpy as np
 import pytest
 import torch
+from random_weights import random_weights
 
 from agents.learner_config import LearnerConfig
 from agents.learning import LEARNERS
@@ -21,7 +22,8 @@ from envs.claim_tree import ClaimTree
 from envs.config import ConfigError, EnvConfig, ProblemConfig
 from envs.engine import debate
 from envs.game import Game
-from envs.rules import ASSIGN, CHALLENGE
+from envs.rules import ASSIGN, CHALLENGE, RESPOND
+from envs.view import legal_moves, view
 from fbs import parse
 
 GAMES = {
@@ -47,6 +49,7 @@ def test_looking_ahead_gives_the_mean_reward_of_play(name):
     errors; the two routes share only the rules' tables)."""
     game = Game(*GAMES[name], torch)
     learner = MirrorDescent(game, SMALL, seed=0)
+    random_weights(learner.alice, 1), random_weights(learner.bob, 2)
     record: list = []
     debate(game, LearnedPlayer(learner.alice), LearnedPlayer(learner.bob), 4000, uniform(1), record)
     states = [decision.state for decision in record if decision.state.phase == ASSIGN]
@@ -113,6 +116,7 @@ def test_the_targets_are_the_mirror_descent_step():
     """Bob's target against log pi' = (log pi + eta Q + eta alpha log magnet) / (1 + eta alpha), row by row in NumPy."""
     game = Game(EnvConfig(), ProblemConfig(), torch)
     learner = MirrorDescent(game, dataclasses.replace(SMALL, step_size=0.7, magnet=0.3), seed=0)
+    random_weights(learner.alice, 1), random_weights(learner.bob, 2)
     for _ in range(3):
         learner.step()
     menus = learner._self_play()
@@ -134,6 +138,33 @@ def test_the_targets_are_the_mirror_descent_step():
     logits = (old[row] + eta * advantage + eta * 0.3 * magnet[row]) / (1 + eta * 0.3)
     expected = np.exp(logits) / np.exp(logits).sum()
     np.testing.assert_allclose(targets.responses[row], expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["mmd", "ppo", "nfsp"])
+def test_play_starts_uniform(name):
+    """Every legal move of every decision is as likely as any other before the first round."""
+    game = Game(EnvConfig(root_claim="free"), ProblemConfig(menu=2, aggregators=["majority 3", "or 2"]), torch)
+    players = LEARNERS[name](game, dataclasses.replace(SMALL, name=name), seed=0).players()
+    record: list = []
+    debate(game, players["alice"], players["bob"], 64, uniform(0), record)
+    for decision in record:
+        seen = view(game, decision.state)
+        player, legal = players["bob" if seen.phase == RESPOND else "alice"], legal_moves(seen)
+        even = legal / legal.sum(-1, keepdim=True).clamp(min=1)
+        np.testing.assert_allclose(player.probabilities(seen)[seen.active], even[seen.active], atol=1e-6)
+
+
+def test_after_state_values_wait_a_tenth_of_the_rounds():
+    """Of 20 rounds the first two leave what claims are worth as it was: true ones hold, whoever argues them."""
+    learner = MirrorDescent(
+        Game(EnvConfig(), ProblemConfig(), torch), dataclasses.replace(SMALL, iterations=20), seed=0
+    )
+    start = learner.values.table.clone()
+    changed = []
+    for _ in range(4):
+        learner.step()
+        changed.append(not torch.equal(learner.values.table, start))
+    assert changed == [False, False, True, True]
 
 
 @pytest.mark.parametrize("name", ["mmd", "ppo"])
@@ -193,7 +224,7 @@ def test_wide_lies_are_those_that_listing_gives():
     """Chances, the mirror descent target and its loss of conditioned flips against listing every set of lies."""
     game = Game(EnvConfig(), ProblemConfig(aggregators=["threshold 3,2,2,1,1 >= 5", "majority 3"]), torch)
     torch.manual_seed(0)
-    alice, magnet, moved = (AlicePolicy(game, 16) for _ in range(3))
+    alice, magnet, moved = (random_weights(AlicePolicy(game, 16), seed) for seed in range(3))
     aggregator, claimed, truth = torch.tensor([0, 0, 1, 0]), torch.tensor([1, 1, 0, 0]), torch.tensor([0, 1, 1, 1])
     z = torch.tensor([[1, 1, 1, 0, 0], [1, 1, 0, 1, 0], [0, 1, 0, 0, 0], [0, 1, 0, 0, 1]])
     inputs = NetworkInput(torch.ones_like(truth), claimed, truth, aggregator, z, torch.full_like(z, -1))

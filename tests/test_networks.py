@@ -7,6 +7,7 @@ import itertools
 import numpy as np
 import pytest
 import torch
+from random_weights import random_weights
 
 from agents.networks import Facts, NetworkInput
 from agents.policy import AlicePolicy, BobPolicy, LearnedPlayer
@@ -42,7 +43,7 @@ def test_reordering_the_sub_claims_reorders_the_outputs(first, second, order):
     game = Game(EnvConfig(rho=5), ProblemConfig(aggregators=[first, second, *OTHERS]), torch)
     q = game.width
     torch.manual_seed(0)
-    alice, bob = AlicePolicy(game, 32), BobPolicy(game, 32)
+    alice, bob = random_weights(AlicePolicy(game, 32), 1), random_weights(BobPolicy(game, 32), 2)
     z = torch.tensor(list(itertools.product((0, 1), repeat=q)))
     moved = torch.zeros_like(z)
     moved[:, list(order)] = z
@@ -72,7 +73,7 @@ def test_among_many_aggregators_negation_changes_nothing_once_all_is_answered(f,
     game = Game(EnvConfig(rho=5), ProblemConfig(aggregators=[f, of_negated, negated, *OTHERS]), torch)
     library = game.library
     torch.manual_seed(0)
-    alice, bob = AlicePolicy(game, 32), BobPolicy(game, 32)
+    alice, bob = random_weights(AlicePolicy(game, 32), 3), random_weights(BobPolicy(game, 32), 4)
     q = library.aggregators[0].width
     z = torch.tensor(list(itertools.product((0, 1), repeat=q)))
     z = torch.cat([z, torch.full((len(z), game.width - q), -1)], 1)
@@ -99,7 +100,7 @@ def test_among_many_aggregators_idle_answers_show_where_their_truth_is_known():
     many = ["majority 5", "and 4", *OTHERS]
     games = [Game(EnvConfig(rho=rho, oracle="random"), ProblemConfig(aggregators=many), torch) for rho in (4, 5)]
     torch.manual_seed(0)
-    bob = BobPolicy(games[0], 32)
+    bob = random_weights(BobPolicy(games[0], 32), 7)
     ones = torch.ones(4, dtype=torch.long)
     z = torch.tensor([[1, 1, 1, 0, 0]]).repeat(4, 1)
     y = torch.tensor([[1, 1, 1, 0, 0], [1, 1, 1, 1, 0], [0, 1, 1, 0, 0], [-1] * 5])
@@ -120,7 +121,7 @@ def test_interchangeable_sub_claims_of_a_named_aggregator_look_the_same():
     """Swapping sub-claims that the aggregator does not tell apart swaps the outputs; swapping others does not."""
     game = Game(EnvConfig(rho=5), ProblemConfig(aggregators=["or(and 2, parity 2)"]), torch)
     torch.manual_seed(0)
-    bob = BobPolicy(game, 32)
+    bob = random_weights(BobPolicy(game, 32), 5)
     z = torch.tensor([[1, 0, 0, 1], [0, 1, 0, 1], [0, 1, 1, 0]])
     ones = torch.ones(3, dtype=torch.long)
     scores = bob.responses(NetworkInput(ones, ones, -ones, ones * 0, z, torch.full((3, 4), -1)))[:, 2:]
@@ -173,12 +174,33 @@ def test_weights_from_a_game_that_numbers_assignments_otherwise_know_none_by_nam
     torch.testing.assert_close(learned.network.names.weight, saved["network.names.weight"])
 
 
+def test_where_truths_are_drawn_a_few_assignments_can_be_scored_as_a_whole():
+    """Two of five like sub-claims answered 1, and neither one nor three: flips alike, however biased, give at most
+    10 (2/5)^2 (3/5)^3 = 0.35 to that; 300 steps must give it 0.95. Sub-claims that trade places still change nothing.
+    """
+    game = Game(EnvConfig(rho=5, oracle="random"), ProblemConfig(aggregators=["majority 5"]), torch)
+    torch.manual_seed(0)
+    alice, ones = AlicePolicy(game, 16), torch.ones(1, dtype=torch.long)
+    bits = game.library.bits.float()
+    hidden = torch.full((1, 5), -1)
+    seen = NetworkInput(ones, 0 * ones, 0 * ones, 0 * ones, hidden, torch.zeros_like(hidden))
+    two = bits.sum(-1) == 2
+    optimizer = torch.optim.Adam(alice.parameters(), lr=0.01)
+    for _ in range(300):
+        chances = alice.answer_scores(seen, bits).log_softmax(-1)[0]
+        optimizer.zero_grad()
+        (-chances[two].logsumexp(0)).backward()
+        optimizer.step()
+    assert float(chances[two].exp().sum().detach()) > 0.95
+    torch.testing.assert_close(chances[two], chances[two].mean().expand(10), rtol=0, atol=1e-4)
+
+
 @pytest.mark.parametrize("others", [[], OTHERS], ids=["by name", "by table"])
 def test_a_swapped_table_is_told_apart(others):
     """Two tables of the same size whose sub-claims differ must not look the same to Bob."""
     game = Game(EnvConfig(rho=5), ProblemConfig(aggregators=["table 00010111", "table 00000111", *others]), torch)
     torch.manual_seed(0)
-    bob = BobPolicy(game, 32)
+    bob = random_weights(BobPolicy(game, 32), 6)
     ones = torch.ones(1, dtype=torch.long)
     z, hidden = torch.tensor([[1, 1, 1]]), torch.full((1, 3), -1)
     outputs = [bob.responses(NetworkInput(ones, ones, ones, ones * a, z, hidden)) for a in (0, 1)]
@@ -197,7 +219,8 @@ def test_learned_players_play_legal_moves_with_their_probabilities(env, problem,
     """Every probability row sums to 1 on legal moves alone, and nobody ever loses by an illegal move."""
     game = Game(env, problem, xp)
     torch.manual_seed(1)
-    alice, bob = LearnedPlayer(AlicePolicy(game, 16)), LearnedPlayer(BobPolicy(game, 16))
+    policies = random_weights(AlicePolicy(game, 16), 8), random_weights(BobPolicy(game, 16), 9)
+    alice, bob = map(LearnedPlayer, policies)
     uniform = draws(0)
     numbers = uniform if xp is np else (lambda n, k: torch.as_tensor(uniform(n, k)))
     state = rules.deal(game, numbers(200, game.draws))
@@ -218,7 +241,7 @@ def test_learned_moves_follow_the_probabilities():
 
     game = Game(EnvConfig(), ProblemConfig(), np)
     torch.manual_seed(2)
-    alice = LearnedPlayer(AlicePolicy(game, 16))
+    alice = LearnedPlayer(random_weights(AlicePolicy(game, 16), 10))
     state = rules.deal(game, draws(0)(1, game.draws))
     state = state._replace(**{k: np.repeat(v, 20_000, 0) for k, v in state._asdict().items() if hasattr(v, "shape")})
     seen = view(game, state)
