@@ -39,7 +39,9 @@ class AlicePolicy(nn.Module):
         super().__init__()
         facts = Facts(game.library, game.depth, game.env.rho)
         self.network = DebaterNetwork(facts, hidden, whole=2, each=2).silenced()
-        self.joint = None if game.adversarial or not game.library.tabulated else JointScores(hidden)
+        self.knowing = not game.adversarial
+        with torch.random.fork_rng(devices=[]):  # drawn aside: where she makes no use of them they change nothing
+            self.joint = JointScores(hidden)
 
     def candidates(self, seen: NetworkInput) -> Tensor:
         """A score for each candidate decomposition (N,)."""
@@ -58,7 +60,7 @@ class AlicePolicy(nn.Module):
         """Scores (N, 2^Q) of all assignments, bits float (2^Q, Q)."""
         h, g = self.network.features(seen)
         scores = self.network.each(h)[:, :, ANSWER_SCORE] @ bits.T
-        return scores if self.joint is None else scores + self.joint(h, g, bits)
+        return scores + self.joint(h, g, bits) if self.knowing else scores
 
     def lies(self, seen: NetworkInput) -> Tensor:
         """The log-odds (N, Q) that each answer is a lie, before the condition."""

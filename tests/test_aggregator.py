@@ -255,10 +255,10 @@ def test_wide_tallies_have_closed_forms() -> None:
 def test_wide_threshold_is_fast_and_agrees_with_its_closed_form() -> None:
     rng = np.random.default_rng(0)
     f = Threshold(tuple(rng.integers(-50, 51, 99).tolist()), 40)
-    started = time.perf_counter()
+    started = time.process_time()
     mass, block = f.lightest_block(np.ones(99, np.int8), rng.random(99))
     f.tally(np.full(99, 0.5), np.full(99, 0.5))
-    assert time.perf_counter() - started < 0.5  # 3 ms here
+    assert time.process_time() - started < 0.5  # 3 ms here
     assert f(np.ones(99) != block) != f(np.ones(99))
     equal = Threshold((7,) * 99, 7 * 50)  # majority of 99 in disguise: the lightest 17 ones of 66
     masses = rng.random(99)

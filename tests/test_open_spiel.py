@@ -221,7 +221,7 @@ class TestBenchmarks:
         assert found["pairs"]["uniform"]["difference"] < 1e-9
         assert found["pairs"]["learned"]["difference"] < 1e-3
         assert found["pairs"]["learned"]["nash_conv"] > 0.1
-        text = "\n".join(second_opinion.printed([found], 2))
+        text = second_opinion.printed([found], 2)
         assert "| and of 3 | 3 | 1 | 405 | 20, 8 | 0.333333333 | 0.333333333 |" in text
 
     def test_what_a_peers_bob_is_asked(self) -> None:
