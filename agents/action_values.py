@@ -41,7 +41,7 @@ class AliceValues(nn.Module):
 
 
 class BobValues(BobPolicy):
-    """Values of Bob's responses, in his own reward: the scores of his policy's network, read as rewards."""
+    """Values of Bob's responses, in his own reward: the scores of his policy's network, read as rewards; 0 at first."""
 
 
 def action_values(network: AliceValues | BobValues, seen: View) -> Tensor:

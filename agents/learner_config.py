@@ -40,7 +40,8 @@ class LearnerConfig:
         magnet: Pull towards the magnet, a slowly moving copy of the policy (alpha); not `ppo`, not `nfsp`.
         magnet_rate: How much of the policy the magnet takes over in a round; not `ppo`, not `nfsp`.
         average_rate: How much of the policy the averaged copy, the one reported, takes over in a round.
-        value_rate: How much of a round's estimate the after-state values take over; `mmd` only.
+        value_rate: How much of a round's estimate the after-state values take over, those of sub-claims from a tenth of
+            the rounds on; `mmd` only.
         positions: At most so many positions are looked ahead from in a round; `mmd` only.
         minibatch: At most so many of them are fitted in one gradient step; `mmd` and `distilled` only.
         entropy: Entropy bonus; `ppo` only.

@@ -1,15 +1,15 @@
 """Magnetic mirror descent by self-play, the default learner.
 
 At every position a policy takes a step along its action values Q and towards its magnet (`agents.mirror_step`). The
-networks are fitted to that target by a few gradient steps on the cross entropy. The action values Q are exact given
+networks are fitted to that target by a few gradient steps. The action values Q are exact given
 the after-state values (`agents.lookahead`), and are measured in units of what is at stake at the position, so that one
 step size serves every depth. The magnet is a slowly moving average of the policy, which takes away the bias of a fixed
 one. No part of this sees a sensitivity, a cover or a block.
 
 In the first rounds true claims are lost, some of them more often than others. A Bob who took that for their worth
 would look at the sub-claims that are lost most, lie or not, and Alice would come to lie where he does not look; both
-would be long in coming back. So the after-state values stay for a while what they are set to at the start, where a
-true claim always holds.
+would be long in coming back. So the after-state values of sub-claims stay for a while what they are set to at the
+start, where a true claim always holds.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ from envs.rules import ASSIGN
 
 FEWEST_DRAWN, MOST_DRAWN = 8, 128  # assignments of a claim, where they are drawn and not listed
 CLAMP = 1.0  # advantages beyond so many stakes are cut: they are decided, and would only blow up the scores
-HELD = 0.1  # the part of the rounds before the after-state values begin to be learned
+HELD = 0.1  # the part of the rounds before the values of sub-claims begin to be learned
 SCORES = 0.1  # how much Bob's scores are fitted beside his chances
-ANSWERS = 2.0  # the same of Alice's answers, where they alone decide what is a lie: with drawn truths
+ANSWERS = 2.0  # the same of Alice's listed answers, where they alone decide what is a lie: with drawn truths
 
 
 class MirrorDescent:
@@ -127,8 +127,7 @@ class MirrorDescent:
             sum(losses.values()).backward()
             nn.utils.clip_grad_norm_([p for g in self.optimizer.param_groups for p in g["params"]], 1.0)
             self.optimizer.step()
-        if self.iteration >= HELD * self.config.iterations:
-            self._learn_values(menus, targets)
+        self._learn_values(menus, targets)
         self._follow()
         self.iteration += 1
         metrics = {f"losses/{name}": float(loss.detach()) for name, loss in losses.items()}
@@ -162,7 +161,9 @@ class MirrorDescent:
     def _learn_values(self, menus: Menus, targets: Targets) -> None:
         first = menus.candidates.take(torch.arange(0, len(menus.candidates.level), self.game.menu))
         place = self.values.place(first.node, first.level)
-        self.values.learn(place, first.claimed, first.truth, targets.menu_value, menus.count, self.config.value_rate)
+        held = (self.iteration < HELD * self.config.iterations) & (first.level < self.game.depth)
+        count = menus.count * ~held
+        self.values.learn(place, first.claimed, first.truth, targets.menu_value, count, self.config.value_rate)
 
     @torch.no_grad()
     def _follow(self) -> None:
@@ -184,7 +185,8 @@ class Targets:
         self.claims: Claims = menus.candidates
         self.pairs = self.claims.take(outlook.claim)
         self.alices, self.bobs = (learner.alice, learner.magnets[0]), (learner.bob, learner.magnets[1])
-        self.bob_step, self.listed = 0.0, learner.listing is not None
+        self.listed = learner.listing is not None
+        self.bob_step = 0.0
         self._answers()
         if self.game.menu > 1:
             self._candidates()
@@ -300,15 +302,17 @@ class Targets:
     def losses(
         self, alice: AlicePolicy, bob: BobPolicy, minibatch: Callable[[int], Tensor | None]
     ) -> dict[str, Tensor]:
-        """Cross entropies between the targets and the policies; `minibatch` says at which of so many positions."""
+        """How far the policies are from the targets, in chances (cross entropy) and in scores (`score_error`).
+
+        `minibatch` says at which of so many positions.
+        """
         losses, positions = {}, len(self.outlook.claim)
         some = minibatch(positions)
         answers, share = (self.answers, 1.0) if some is None else (self.answers[some], len(some) / positions)
         log_answers = self._log_answers_at(alice, some).clamp(min=-60)
         losses["assign"] = -(answers * log_answers).sum() / (share * len(self.claims.level))
         if self.listed and not self.game.adversarial:
-            log_size = self.outlook.log_size if some is None else self.outlook.log_size[some]
-            losses["assign"] += ANSWERS * score_error(log_answers - log_size, answers.log() - log_size)
+            losses["assign"] += ANSWERS * score_error(log_answers, answers.log())
         if isinstance(bob, BobPolicy):
             rows = minibatch(len(self.responses))
             target = self.responses if rows is None else self.responses[rows]

@@ -10,11 +10,12 @@ told apart from others depends on how many there are:
   without symmetry, what is right at one assignment says little about the next.
 - Among many it is their written facts that matter, which aggregators never met have too: weights and threshold, and
   for tables and compositions at most `TABLE_WIDTH` wide the truth table, which takes part in the exchange. A row of
-  the table gathers the sub-claims by the bit it gives them, and gives back by the same bits, so that swapping
-  sub-claims swaps the table's columns with them. Once the sub-claims are answered all is seen from the answers: which
-  changes of them turn the output. To swap a sub-claim for its negation changes nothing then, so aggregators that
-  differ by that are one to the networks. Of a threshold they see how much of the weight that has to change each answer
-  brings, which is all that matters to a lie; answers that bring nothing they do not see, unless their truth is known.
+  the table gathers the sub-claims by the bit it gives them, hears of the rows within it, and gives back by the same
+  bits, so that swapping sub-claims swaps the table's columns with them. Once the sub-claims are answered all is seen
+  from the answers: which changes of them turn the output. To swap a sub-claim for its negation changes nothing then,
+  so aggregators that differ by that are one to the networks. Of a threshold they see how much of the weight that has
+  to change each answer brings, which is all that matters to a lie; answers that bring nothing they do not see, unless
+  their truth is known.
 
 The networks see the written facts of an aggregator alone: never its sensitivity, a cover or a block. They see rho
 beside a few; among many, whose networks may be taken to other games, they would make of another rho what chance has it.

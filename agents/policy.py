@@ -7,8 +7,8 @@ decides Bob's payoff. Bob's responses are a softmax of one score each.
 
 Where Alice knows the truths (the random oracle) a profile is not enough: to answer four of five like sub-claims by 1
 may be best, three being too sensitive and five one lie too many, and flips alike cannot say "four". There a small
-network scores each assignment as a whole beside them; where assignments are too many to list (claim trees with wide
-aggregators) she does without.
+network scores each assignment as a whole beside the flips. Where assignments are too many to list (claim trees with
+wide aggregators), or truths are not drawn, the flips are all there is, also to an Alice who learned with that network.
 
 All scores start at 0, so that play starts uniform. Random ones would favour some claims before anything is known.
 """
@@ -39,8 +39,8 @@ class AlicePolicy(nn.Module):
         super().__init__()
         facts = Facts(game.library, game.depth, game.env.rho)
         self.network = DebaterNetwork(facts, hidden, whole=2, each=2).silenced()
-        self.knowing = not game.adversarial
-        with torch.random.fork_rng(devices=[]):  # drawn aside: where she makes no use of them they change nothing
+        self.knows_truths = not game.adversarial
+        with torch.random.fork_rng(devices=[]):  # drawn aside: where it is of no use it changes nothing
             self.joint = JointScores(hidden)
 
     def candidates(self, seen: NetworkInput) -> Tensor:
@@ -60,7 +60,7 @@ class AlicePolicy(nn.Module):
         """Scores (N, 2^Q) of all assignments, bits float (2^Q, Q)."""
         h, g = self.network.features(seen)
         scores = self.network.each(h)[:, :, ANSWER_SCORE] @ bits.T
-        return scores + self.joint(h, g, bits) if self.knowing else scores
+        return scores + self.joint(h, g, bits) if self.knows_truths else scores
 
     def lies(self, seen: NetworkInput) -> Tensor:
         """The log-odds (N, Q) that each answer is a lie, before the condition."""

@@ -48,19 +48,15 @@ def train_and_test(family: str, seed: int) -> dict[str, Any]:
     widths = TESTS[family]
     env = {width: EnvConfig(depth=1, rho=RHO[width]) for width in widths}
     run = train(env[widths[0]], problem(family, widths[0], seed), LEARNER, seed)
-    torch.manual_seed(seed)
-    untrained = BobPolicy(run.game.on(torch), LEARNER.hidden).state_dict()
     known = set(run.game.library.aggregators)
     tests = {"the same": run.game}
     for width in widths:
         tests[f"unseen, width {width}"] = Game(env[width], problem(family, width, UNSEEN + seed)).evaluation()
     found = {}
     for name, test in tests.items():
-        bobs = {"uniform": scripted("uniform", test)}
-        for kind, weights in (("learned", run.players["bob"].policy.state_dict()), ("untrained", untrained)):
-            policy = BobPolicy(test.on(torch), LEARNER.hidden)
-            policy.load_state_dict(weights)
-            bobs[kind] = LearnedPlayer(policy)
+        policy = BobPolicy(test.on(torch), LEARNER.hidden)
+        policy.load_state_dict(run.players["bob"].policy.state_dict())
+        bobs = {"uniform": scripted("uniform", test), "learned": LearnedPlayer(policy)}
         found[name] = {kind: bob_measures(test, bob) for kind, bob in bobs.items()}
         found[name]["met before"] = len(known & set(test.library.aggregators))
     return {"family": family, "seed": seed, "cpu_seconds": run.cpu_seconds, "tests": found}
@@ -70,16 +66,15 @@ def printed(runs: list[dict[str, Any]]) -> str:
     """The table, in Markdown."""
     columns = [
         "trained on", "tested on", "mean catch ratio (95% interval)", "each seed", "lowest assignment",
-        "challenge errors (stable, unstable)", "untrained", "uniform",
+        "challenge errors (stable, unstable)", "uniform",
     ]  # fmt: skip
     rows = []
     for family in dict.fromkeys(run["family"] for run in runs):
         mine = [run for run in runs if run["family"] == family]
         for name in mine[0]["tests"]:
             tests = [run["tests"][name] for run in mine]
-            means, other, uniform = (
-                np.array([test[kind]["catch_ratio"]["mean"] for test in tests])
-                for kind in ("learned", "untrained", "uniform")
+            means, uniform = (
+                np.array([test[kind]["catch_ratio"]["mean"] for test in tests]) for kind in ("learned", "uniform")
             )
             lowest = min(test["learned"]["catch_ratio"]["min"] for test in tests)
             errors = [
@@ -88,18 +83,18 @@ def printed(runs: list[dict[str, Any]]) -> str:
             ]
             rows.append([
                 f"{SIZE} {family}s of width {TESTS[family][0]}", name, shown(means), each_seed(means),
-                f"{lowest:.3f}", f"{errors[0]:.4f}, {errors[1]:.4f}", f"{other.mean():.3f}", f"{uniform.mean():.3f}",
+                f"{lowest:.3f}", f"{errors[0]:.4f}, {errors[1]:.4f}", f"{uniform.mean():.3f}",
             ])  # fmt: skip
     return markdown(columns, rows)
 
 
 def figure(runs: list[dict[str, Any]], path: Path) -> None:
-    """Mean catch ratio of every run, of the learned Bob and of the two beside him."""
+    """Mean catch ratio of every run, of the learned Bob and of a uniform one."""
     rows: dict[str, dict[str, list[float]]] = {}
     for run in runs:
         for name, test in run["tests"].items():
             row = rows.setdefault(f"{run['family']}s: {name}", {})
-            for kind in ("learned", "untrained", "uniform"):
+            for kind in ("learned", "uniform"):
                 row.setdefault(kind, []).append(test[kind]["catch_ratio"]["mean"])
     dots({"mean catch ratio": rows}, {"mean catch ratio": 0.93}, path)
 

@@ -17,4 +17,6 @@ def random_weights(policy: Policy, seed: int) -> Policy:
         torch.manual_seed(seed)
         for head in (policy.network.whole[-1], policy.network.each):
             head.reset_parameters()
+        if isinstance(policy, AlicePolicy):
+            policy.joint.score.reset_parameters()
     return policy

@@ -10,6 +10,7 @@ import json
 import numpy as np
 import pytest
 import torch
+from random_weights import random_weights
 from states import assert_identical
 
 import train
@@ -355,7 +356,7 @@ def test_values_of_moves_made_are_those_of_all_moves(name):
     env, problem = GAMES[name]
     game = torch_game(env, problem)
     torch.manual_seed(0)
-    values = AliceValues(game, 16), BobValues(game, 16)
+    values = AliceValues(game, 16), random_weights(BobValues(game, 16), 1)
     record: list = []
     debate(game, BestResponse(values[0], 1.0), BestResponse(values[1], 1.0), 64, uniform(0), record)
     with torch.no_grad():
@@ -370,7 +371,8 @@ def test_values_of_moves_made_are_those_of_all_moves(name):
 def test_a_best_response_explores_legal_moves_alone():
     game = torch_game(*GAMES["ragged"])
     record: list = []
-    player = [BestResponse(kind(game, 16), 0.3) for kind in (AliceValues, BobValues)]
+    values = AliceValues(game, 16), random_weights(BobValues(game, 16), 1)
+    player = [BestResponse(network, 0.3) for network in values]
     debate(game, *player, 64, uniform(0), record)
     from envs.view import legal_moves
 

@@ -176,6 +176,8 @@ def test_learned_players_play_games_they_did_not_learn(trained, capsys):
     found = result(capsys, "match", "--bob", trained, "--problem.aggregators", "[majority 7, or 3]", "--env.rho", 4,
                    "--debates", 100)  # fmt: skip
     assert found["debates"] == 100
+    drawn = result(capsys, "match", "--alice", trained, "--bob", trained, "--env.oracle", "random", "--debates", 100)
+    assert drawn["debates"] == 100
     many = "[table 0110, and 2, or 2, and 3, or 3, and 4, or 4, parity 3, parity 4]"  # too many to be known by name
     line = refusal(capsys, "match", "--bob", trained, "--problem.aggregators", many, "--env.rho", 4, "--debates", 10)
     assert "truth tables" in line

@@ -141,9 +141,11 @@ def test_the_targets_are_the_mirror_descent_step():
 
 
 @pytest.mark.parametrize("name", ["mmd", "ppo", "nfsp"])
-def test_play_starts_uniform(name):
+@pytest.mark.parametrize("oracle", ["adversarial", "random"])
+def test_play_starts_uniform(name, oracle):
     """Every legal move of every decision is as likely as any other before the first round."""
-    game = Game(EnvConfig(root_claim="free"), ProblemConfig(menu=2, aggregators=["majority 3", "or 2"]), torch)
+    problem = ProblemConfig(menu=2, aggregators=["majority 3", "or 2"])
+    game = Game(EnvConfig(root_claim="free", oracle=oracle), problem, torch)
     players = LEARNERS[name](game, dataclasses.replace(SMALL, name=name), seed=0).players()
     record: list = []
     debate(game, players["alice"], players["bob"], 64, uniform(0), record)
@@ -155,7 +157,8 @@ def test_play_starts_uniform(name):
 
 
 def test_after_state_values_wait_a_tenth_of_the_rounds():
-    """Of 20 rounds the first two leave what claims are worth as it was: true ones hold, whoever argues them."""
+    """Of 20 rounds the first two leave what sub-claims are worth as it was: true ones hold, whoever argues them. The
+    root's value, by which Alice claims where she is free to, is that of play from the first."""
     learner = MirrorDescent(
         Game(EnvConfig(), ProblemConfig(), torch), dataclasses.replace(SMALL, iterations=20), seed=0
     )
@@ -163,14 +166,16 @@ def test_after_state_values_wait_a_tenth_of_the_rounds():
     changed = []
     for _ in range(4):
         learner.step()
-        changed.append(not torch.equal(learner.values.table, start))
-    assert changed == [False, False, True, True]
+        changed.append((learner.values.table != start).any(-1).any(-1).tolist())
+    assert changed == [[False, False, True]] * 2 + [[False, True, True]] * 2
 
 
 @pytest.mark.parametrize("name", ["mmd", "ppo"])
-def test_a_restored_learner_goes_on_bit_for_bit(name):
+@pytest.mark.parametrize("oracle", ["adversarial", "random"])
+def test_a_restored_learner_goes_on_bit_for_bit(name, oracle):
     """Three rounds, saved, two more; against a new learner that loads the state and does the same two."""
-    game = Game(EnvConfig(root_claim="free"), ProblemConfig(menu=2, aggregators=["majority 3", "or 2"]), torch)
+    problem = ProblemConfig(menu=2, aggregators=["majority 3", "or 2"])
+    game = Game(EnvConfig(root_claim="free", oracle=oracle), problem, torch)
     config = dataclasses.replace(SMALL, name=name, epochs=2)
     first, second = LEARNERS[name](game, config, seed=0), LEARNERS[name](game, config, seed=1)
     for _ in range(3):

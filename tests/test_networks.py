@@ -253,7 +253,7 @@ def test_learned_moves_follow_the_probabilities():
     assert statistic < chi2.ppf(0.999, met.sum() - 1)
 
 
-def test_untrained_players_finish_a_wide_claim_tree(tmp_path):
+def test_players_with_random_weights_finish_a_wide_claim_tree(tmp_path):
     """A claim with 21 sub-claims: answers are drawn without listing them, and give the claimed bit whenever one can."""
     import json
 
@@ -262,5 +262,6 @@ def test_untrained_players_finish_a_wide_claim_tree(tmp_path):
     path.write_text(json.dumps({"claim": "it holds", "aggregator": "majority", "children": leaves}))
     game = Game(EnvConfig(rho=21), ProblemConfig(path=str(path)), np)
     torch.manual_seed(0)
-    end = debate(game, LearnedPlayer(AlicePolicy(game, 16)), LearnedPlayer(BobPolicy(game, 16)), 300, draws(0))
+    policies = random_weights(AlicePolicy(game, 16), 11), random_weights(BobPolicy(game, 16), 12)
+    end = debate(game, *map(LearnedPlayer, policies), 300, draws(0))
     assert not np.isin(end.ending, [rules.ILLEGAL, rules.INCONSISTENT]).any()
